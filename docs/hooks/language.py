@@ -1,0 +1,51 @@
+"""Everything around a page in the page's language, and the way to its other languages."""
+
+from html import escape
+from urllib.parse import urlsplit
+
+from mkdocs.utils import get_relative_url
+from stamp import stamp
+from words import DEFAULT, WORDS
+
+
+def on_config(config):
+    """Fill in what mkdocs.yml leaves to the language."""
+    language = config.theme["language"]
+    words = WORDS[language]
+    config.site_name = words["site_name"]
+    config.site_description = words["description"]
+    for scheme, label in zip(config.theme["palette"], ("to_dark", "to_light"), strict=True):
+        scheme["toggle"]["name"] = words[label]
+    config.mdx_configs["toc"]["permalink_title"] = words["permalink"]
+    built = stamp()
+    config.copyright = escape(
+        f"{words['built_with']} Python {built.python} · NumPy {built.numpy} · "
+        f"PyTorch {built.torch} · {built.processor} · {words['commit']} {built.commit}"
+    )
+    config.extra.update(
+        words=words,
+        alternate=True,  # Material then shows partials/alternate.html
+        site_root=config.site_url.removesuffix(_prefix(language)),
+    )
+
+
+def on_env(env, config, files):
+    """Let templates ask for the same page in another language."""
+    language = config.theme["language"]
+
+    def below_root(other: str, page) -> str:
+        """The page's path in a language, below the root of all languages."""
+        return _prefix(other) + (page.url if page else "")
+
+    def to_language(other: str, page) -> str:
+        """The way from a page to itself in another language; from no page (404), to its home."""
+        if page is None:
+            return urlsplit(config.extra["site_root"]).path + _prefix(other)
+        return get_relative_url(below_root(other, page), below_root(language, page))
+
+    env.globals.update(below_root=below_root, to_language=to_language, languages=WORDS)
+    return env
+
+
+def _prefix(language: str) -> str:
+    return "" if language == DEFAULT else f"{language}/"

@@ -1,0 +1,33 @@
+"""The site's own words, and numbers as a language writes them."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+
+WORDS = yaml.safe_load(Path(__file__).parents[1].joinpath("words.yml").read_text("utf-8"))
+DEFAULT = next(iter(WORDS))  # lives at /, the others below it
+
+_NUMBER = re.compile(
+    r"(?P<sign>-?)(?P<whole>\d{1,3}(?:,\d{3})+(?!\d)|\d+)"
+    r"(?P<fraction>\.\d+)?(?:e(?P<power>[+-]\d+))?"
+)
+
+
+def localise(text: str, words: dict) -> str:
+    """Rewrite each number that Python's format() made: 1,234.5 and 1.1e-16, in this language."""
+
+    def one(match: re.Match) -> str:
+        sign = "−" if match["sign"] else ""
+        whole = match["whole"].replace(",", words["thousands"])
+        fraction = (match["fraction"] or "").replace(".", words["decimal"])
+        power = f" × 10<sup>{int(match['power'])}</sup>".replace("-", "−") if match["power"] else ""
+        return sign + whole + fraction + power
+
+    return _NUMBER.sub(one, text)
+
+
+def writer(words: dict) -> Callable[[str], str]:
+    """How a drawing writes a piece of text in this language."""
+    return lambda text: words["drawn"].get(text) or localise(text, words)

@@ -1,0 +1,218 @@
+"""Each rule for pages, broken once: a check that can't fail is worth nothing."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import checks
+import pytest
+from bs4 import BeautifulSoup
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+PAGE = """---
+title: Judul
+description: Satu kalimat.
+---
+
+# Judul { #title }
+
+Bobotnya `#!live A[0]`, head 1 dan token 0; $d_k$; [lain](other.md).
+
+```python exec="1" session="page"
+x = 1
+```
+
+!!! note "Catatan"
+
+    Isi.
+
+| a | b |
+|---|---|
+| `#!live x` | dua |
+"""
+
+
+def pair(tmp_path: Path, first: str, other: str) -> list[str]:
+    """What is wrong between two languages of a page."""
+    one, two = tmp_path / "id/page.md", tmp_path / "en/page.md"
+    for path, text in ((one, first), (two, other)):
+        path.parent.mkdir()
+        path.write_text(text)
+    return checks.check_pair(one, two)
+
+
+def translated(text: str = PAGE) -> str:
+    """The page with the stamp that its translation carries."""
+    stamp = hashlib.sha256(PAGE.encode()).hexdigest()[:12]
+    return text.replace("description:", f'source: "{stamp}"\ndescription:', 1)
+
+
+def test_pages_in_the_project_are_in_order():
+    assert checks.check_source(DOCS) == []
+    assert len(list(DOCS.glob("*/*.md"))) >= 18
+
+
+def test_pair_in_step(tmp_path):
+    assert pair(tmp_path, PAGE, translated(PAGE.replace("Bobotnya", "The weights"))) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
+        ("#title", "#other", "headings"),
+        ("# Judul", "## Judul", "level"),
+        ("x = 1", "x = 2", "code"),
+        ("A[0]", "A[1]", "inline code"),
+        ("$d_k$", "$d_v$", "math"),
+        ("other.md", "index.md", "links"),
+        ("!!! note", "!!! tip", "layout"),
+        ("| dua |", "| dua | tiga |", "layout"),
+    ],
+)
+def test_pair_out_of_step(tmp_path, old, new, part):
+    (problem,) = pair(tmp_path, PAGE, translated(PAGE.replace(old, new)))
+    assert "en/page.md" in problem
+    assert part in problem
+
+
+def test_older_translation(tmp_path):
+    stamp = hashlib.sha256(b"\n" + PAGE.encode()).hexdigest()[:12]
+    problems = pair(tmp_path, "\n" + PAGE, translated())
+    assert any(f"source: {stamp}" in problem for problem in problems)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Bobotnya 0,390.",
+        "weights of 0.390",
+        "sekitar 20 menit",
+        "naik 5 %",
+        "| a | 12 |",
+        "168 parameter",
+    ],
+)
+def test_typed_figure(tmp_path, typed):
+    page = tmp_path / "page.md"
+    page.write_text(PAGE + "\n" + typed + "\n")
+    (problem,) = checks.check_page(page)
+    assert "typed by hand" in problem
+    assert f"page.md:{len(PAGE.splitlines()) + 2}" in problem
+
+
+def test_typed_figure_in_the_description(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(PAGE.replace("Satu kalimat.", "Bobot 0,390."))
+    assert "typed by hand" in checks.check_page(page)[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["head 1", "token 0 dan 2", "tokens 0 and 1", "kolom 0–2", "`x[0]`", "$W_1$"]
+)
+def test_names_are_no_figures(tmp_path, name):
+    page = tmp_path / "page.md"
+    page.write_text(PAGE + "\n" + name + "\n")
+    assert checks.check_page(page) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("title: Judul\n", "", "no title"),
+        ("description: Satu kalimat.\n", "", "no description"),
+        (" { #title }", "", "English id"),
+        ('session="page"', 'session="other"', 'session="page"'),
+    ],
+)
+def test_page_by_itself(tmp_path, old, new, message):
+    page = tmp_path / "page.md"
+    page.write_text(PAGE.replace(old, new))
+    (problem,) = checks.check_page(page)
+    assert "page.md" in problem
+    assert message in problem
+
+
+def notebook(*cells, **metadata) -> str:
+    """A notebook of (type, source) cells."""
+    return json.dumps(
+        {
+            "cells": [{"cell_type": kind, "source": [text]} for kind, text in cells],
+            "metadata": metadata,
+        }
+    )
+
+
+CELLS = (("markdown", '# <a id="lab"></a>Lab'), ("code", "x = 1"))
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (CELLS, None),
+        ((CELLS[0], ("code", "x = 2")), "code"),
+        ((("markdown", '# <a id="other"></a>Lab'), CELLS[1]), "anchors"),
+        (CELLS[:1], "kinds of cells"),
+    ],
+)
+def test_notebooks(tmp_path, cells, message):
+    first, other = tmp_path / "id.ipynb", tmp_path / "en.ipynb"
+    first.write_text(notebook(*CELLS))
+    other.write_text(notebook(*cells, source=checks.stamp_of(first)))
+    problems = checks.check_pair(first, other)
+    assert (problems == []) if message is None else any(message in p for p in problems)
+
+
+def test_older_notebook(tmp_path):
+    first, other = tmp_path / "id.ipynb", tmp_path / "en.ipynb"
+    first.write_text(notebook(*CELLS))
+    other.write_text(notebook(*CELLS, source="000000000000"))
+    assert checks.stamp_of(first) in checks.check_pair(first, other)[0]
+
+
+@pytest.mark.parametrize(
+    ("html", "message"),
+    [
+        ("<p>Traceback (most recent call last)</p>", "Traceback"),
+        ("<p>#!live A</p>", "#!live"),
+        ('<p id="a"></p><p id="a"></p>', "2 times"),
+        ('<img src="here.png">', "alternative text"),
+        (
+            '<script src="https://cdn.example/x.js"></script>',
+            "would fetch https://cdn.example/x.js",
+        ),
+        ('<link rel="stylesheet" href="//cdn.example/x.css">', "would fetch"),
+        ('<a href="gone/">x</a>', "not there"),
+        ('<a href="#gone">x</a>', "no #gone"),
+    ],
+)
+def test_finished_page(tmp_path, html, message):
+    path = tmp_path / "index.html"
+    (tmp_path / "here.png").touch()
+    soup = BeautifulSoup('<link rel="canonical" href="http://x/">' + html, "html.parser")
+    path.write_text(str(soup))
+    problems = checks.check_html(path, soup, tmp_path, {path: soup})
+    assert len(problems) == 1
+    assert message in problems[0]
+
+
+def test_empty_page(tmp_path):
+    docs, site = tmp_path / "docs", tmp_path / "site"
+    for language in ("id", "en"):
+        (docs / language).mkdir(parents=True)
+        (docs / language / "page.md").write_text(PAGE)
+    (docs / "words.yml").write_text("id: {a: b}\nen: {a: b}\n")
+    (site / "page").mkdir(parents=True)
+    (site / "page/index.html").write_text("<article>sedikit</article>")
+    problems = checks.check_site(site, docs)
+    assert [p.split(":")[0] for p in problems] == ["page/index.html", "en/page/index.html"]
+
+
+def test_page_in_one_language_only(tmp_path):
+    for language in ("id", "en"):
+        (tmp_path / language).mkdir()
+    (tmp_path / "id/page.md").write_text(PAGE)
+    (tmp_path / "words.yml").write_text("id: {a: b}\nen: {c: d}\n")
+    problems = checks.check_source(tmp_path)
+    assert "docs/en/page.md: missing; each page exists in every language" in problems
+    assert any("en has no a" in problem for problem in problems)

@@ -1,0 +1,66 @@
+"""Every example is a script whose real output is what the pages show."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "docs/examples").glob("*.py"))
+SHOWN = [e for e in EXAMPLES if (ROOT / f"docs/id/{e.stem.replace('_', '-')}.md").exists()]
+PREFIXES = {"id": "", "en": "en/"}
+
+
+def address(example: Path, language: str) -> str:
+    """Where the site shows it."""
+    slug = example.stem.replace("_", "-")
+    return PREFIXES[language] + ("" if slug == "index" else f"{slug}/")
+
+
+def run(*arguments, **options) -> str:
+    """What a plain Python process prints."""
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=120, **options
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def blocks(soup, language: str) -> list[str]:
+    """The code of a page's blocks of one language, as a reader copies it."""
+    return [code.get_text() for code in soup.select(f".language-{language} code")]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_runs_by_itself(example):
+    assert run(example, cwd=ROOT).strip()
+
+
+@pytest.mark.parametrize("language", PREFIXES)
+@pytest.mark.parametrize("example", SHOWN, ids=lambda path: path.stem)
+def test_page_shows_what_the_script_prints(example, language, soups):
+    shown = "".join(blocks(soups[address(example, language)], "text"))
+    assert shown == run(example, cwd=ROOT)
+
+
+@pytest.mark.parametrize("language", PREFIXES)
+@pytest.mark.parametrize("example", SHOWN, ids=lambda path: path.stem)
+def test_copied_blocks_run_in_order_and_print_what_the_page_shows(
+    example, language, soups, tmp_path
+):
+    soup = soups[address(example, language)]
+    copied = tmp_path / "copied.py"
+    copied.write_text("\n".join(blocks(soup, "python")), "utf-8")
+    assert run(copied, cwd=tmp_path) == "".join(blocks(soup, "text"))
+
+
+def test_every_example_is_shown():
+    hidden = {e.stem for e in EXAMPLES} - {e.stem for e in SHOWN}
+    assert hidden <= {"parity_matrix"}  # printed by `nox -s parity`
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_holds_no_machine_path(example):
+    assert "/home" not in example.read_text("utf-8")

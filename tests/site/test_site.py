@@ -1,0 +1,127 @@
+"""The finished site as its readers get it."""
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit
+
+import checks
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+SLUGS = [
+    "", "one-head/", "two-heads/", "torch-module/", "parity/", "cost/", "order/", "lab/",
+    "reference/", "glossary/",
+]  # fmt: skip
+PAGES = [prefix + slug for prefix in ("", "en/") for slug in SLUGS]
+
+
+def test_passes_the_builds_own_checks(site):
+    assert checks.check_site(site, DOCS) == []
+
+
+def test_every_page_is_there_and_no_other(soups):
+    assert set(soups) == {*PAGES, "404.html", "en/404.html"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_language_and_addresses(page, soups):
+    soup = soups[page]
+    language = "en" if page.startswith("en/") else "id"
+    other = page.removeprefix("en/") if language == "en" else "en/" + page
+    assert soup.html["lang"] == language
+    assert urlsplit(soup.select_one("link[rel=canonical]")["href"]).path == "/" + page
+    (link,) = soup.select("a.language")
+    assert urljoin("/" + page, link["href"]) == "/" + other
+    assert link["hreflang"] == link["lang"] == ("id" if language == "en" else "en")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_title_and_description(page, soups):
+    twin = page.removeprefix("en/") if page.startswith("en/") else "en/" + page
+    for soup in (soups[page], soups[twin]):
+        assert len(soup.select_one("meta[name=description]")["content"]) > 40
+    assert soups[page].title.text != soups[twin].title.text
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_is_fetched_from_elsewhere(page, site):
+    html = (site / page / "index.html").read_text("utf-8")
+    fetched = re.findall(r'(?:src|srcset|data|poster|action)="(?:https?:)?//[^"]+"', html)
+    assert fetched == []
+    assert "@import" not in html
+    assert not re.search(r"url\(['\"]?(?:https?:)?//", html)
+
+
+def test_style_sheets_and_scripts_fetch_nothing(site):
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"url\(['\"]?(?:https?:)?//|@import", sheet.read_text("utf-8")), sheet
+
+
+def test_sitemaps_pair_the_languages(site):
+    space = {
+        "s": "http://www.sitemaps.org/schemas/sitemap/0.9",
+        "x": "http://www.w3.org/1999/xhtml",
+    }
+    for prefix in ("", "en/"):
+        tree = ElementTree.parse(site / prefix / "sitemap.xml")
+        urls = tree.findall("s:url", space)
+        assert len(urls) == len(SLUGS)
+        for url in urls:
+            page = urlsplit(url.find("s:loc", space).text).path.lstrip("/").removeprefix("en/")
+            links = {
+                link.get("hreflang"): urlsplit(link.get("href")).path
+                for link in url.findall("x:link", space)
+            }
+            assert links == {"id": f"/{page}", "en": f"/en/{page}"}
+
+
+def test_numbers_follow_the_language(soups):
+    for page, mark in (("two-heads/", ","), ("en/two-heads/", ".")):
+        cells = [cell.text for cell in soups[page].select("table.weights td")]
+        assert f"0{mark}390" in cells
+        assert f"0{mark}219" in cells
+        wrong = "." if mark == "," else ","
+        assert not [cell for cell in cells if wrong in cell]
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_both_languages_show_the_same_values(slug, soups):
+    def values(page):
+        soup = soups[page]
+        texts = [e.text for e in soup.select(".live, table.weights td, table.ledger td")]
+        swap = str.maketrans(",.;", ".,,") if not page.startswith("en/") else {}
+        return [re.sub(r"\s", "", text.translate(swap)) for text in texts]
+
+    ours, theirs = values(slug), values("en/" + slug)
+    assert sorted(ours) == sorted(theirs)
+
+
+def test_pages_hold_live_values(soups):
+    counts = {page: len(soups[page].select(".live")) for page in PAGES}
+    for slug in ("", "one-head/", "two-heads/", "parity/", "cost/", "order/"):
+        assert counts[slug] >= 3
+        assert counts["en/" + slug] == counts[slug]
+
+
+def test_formulas_are_mathml(soups):
+    assert len(soups["one-head/"].select("math")) >= 5
+    for page in PAGES:
+        article = soups[page].select_one("article")
+        for skip in article.select("code"):
+            skip.extract() if skip.find_parent("p") else None
+        assert "\\(" not in article.get_text()
+
+
+def test_each_language_searches_its_own_pages(site):
+    for prefix in ("", "en/"):
+        index = json.loads((site / prefix / "search/search_index.json").read_text("utf-8"))
+        assert index["config"]["pipeline"] == []  # no stemmer of another language
+        assert {entry["location"].split("#")[0] for entry in index["docs"]} == set(SLUGS)
+
+
+def test_not_found_speaks_both_languages_from_any_depth(soups):
+    soup = soups["404.html"]
+    assert [section["lang"] for section in soup.select("section[lang]")] == ["id", "en"]
+    assert [a["href"] for a in soup.select("section[lang] a")] == ["/", "/en/"]
