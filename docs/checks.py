@@ -41,26 +41,25 @@ def check_source(docs: Path) -> list[str]:
 
 def check_page(page: Path) -> list[str]:
     """One page by itself."""
-    meta, body = front_matter(page.read_text("utf-8"))
+    text = page.read_text("utf-8")
+    meta, body = front_matter(text)
     problems = [
         f"{page}: the front matter has no {key}"
         for key in ("title", "description")
         if not meta.get(key)
     ]
-    for heading in skeleton(body):
-        if heading["id"] is None:
-            problems.append(
-                f"{page}: a heading needs an English id like {{ #one-head }}: {heading['line']}"
-            )
-    for number, line in prose(page.read_text("utf-8")):
+    for part in skeleton(body):
+        if part["id"] is None:
+            problems.append(f"{page}: needs an English id like {{ #one-head }}: {part['line']}")
+    for number, line in prose(text):
         for figure in figures(line):
             problems.append(
-                f"{page}:{number}: the figure {figure!r} is typed by hand; compute it with `#!live …`"
+                f"{page}:{number}: the figure {figure!r} is typed by hand; "
+                "compute it with `#!live …`"
             )
-    session = page.stem
     for info in re.findall(r"^\s*```+python (.*exec.*)$", body, re.MULTILINE):
-        if f'session="{session}"' not in info:
-            problems.append(f'{page}: an executed block needs session="{session}": {info}')
+        if f'session="{page.stem}"' not in info:
+            problems.append(f'{page}: an executed block needs session="{page.stem}": {info}')
     return problems
 
 
@@ -70,24 +69,21 @@ def check_pair(first: Path, other: Path) -> list[str]:
         return _check_notebooks(first, other)
     meta, body = front_matter(other.read_text("utf-8"))
     problems = []
-    stamp = stamp_of(first)
-    if meta.get("source") != stamp:
+    if str(meta.get("source")) != stamp_of(first):
         problems.append(
             f"{other}: {first.name} has changed since; carry the change over, "
-            f"then put `source: {stamp}` into the front matter"
+            f'then put `source: "{stamp_of(first)}"` into the front matter'
         )
     ours, theirs = skeleton(front_matter(first.read_text("utf-8"))[1]), skeleton(body)
-    if [h["id"] for h in ours] != [h["id"] for h in theirs]:
-        problems.append(
-            f"{other}: headings differ from {first}: {[h['id'] for h in ours]} / {[h['id'] for h in theirs]}"
-        )
-        return problems
+    ids = [[part["id"] for part in parts] for parts in (ours, theirs)]
+    if ids[0] != ids[1]:
+        return [*problems, f"{other}: headings differ from {first}: {_difference(*ids)}"]
     for one, two in zip(ours, theirs, strict=True):
-        for part in one.keys() - {"line"}:
-            if one[part] != two[part]:
-                problems.append(
-                    f"{other}#{two['id']}: {part} differs from {first}: {_difference(one[part], two[part])}"
-                )
+        problems += [
+            f"{other}#{two['id']}: {part} differs from {first}: {_difference(one[part], two[part])}"
+            for part in one.keys() - {"line"}
+            if one[part] != two[part]
+        ]
     return problems
 
 
@@ -104,51 +100,45 @@ def front_matter(text: str) -> tuple[dict, str]:
 
 def skeleton(body: str) -> list[dict]:
     """A page without its sentences: for each heading what stands under it."""
-    sections = []
+    parts = [_part("", "", 0)]
     for kind, line in _lines(body):
-        heading = HEADING.match(line) if kind == "text" else None
-        if heading or not sections:
-            sections.append(
-                {
-                    "id": heading["id"] if heading else "",
-                    "line": line,
-                    "level": len(heading["level"]) if heading else 0,
-                    "code": [],
-                    "layout": [],
-                    "inline code": Counter(),
-                    "math": Counter(),
-                    "links": Counter(),
-                }
-            )
-        here = sections[-1]
         if kind == "code":
-            here["code"].append(line)
-            continue
-        here["layout"] += _layout(line)
-        code, rest = _split_inline_code(line)
-        here["inline code"].update(span for span in code if span.startswith("#!"))
-        math = re.findall(r"\$[^$]+\$", rest)
-        here["math"].update(math)
-        here["links"].update(re.findall(r"\]\(([^)]*)\)", rest))
-    return sections
+            parts[-1]["code"].append(line)
+        elif heading := HEADING.match(line):
+            parts.append(_part(heading["id"], line, len(heading["level"])))
+        else:
+            _note(line, parts[-1])
+    return parts
+
+
+def _part(anchor: str | None, line: str, level: int) -> dict:
+    counted = {kind: Counter() for kind in ("inline code", "math", "links")}
+    return {"id": anchor, "line": line, "level": level, "code": [], "layout": [], **counted}
+
+
+def _note(line: str, part: dict) -> None:
+    """Take down what a line of text has besides words."""
+    code, rest = _split_inline_code(line)
+    part["layout"] += _layout(line)
+    part["inline code"].update(span for span in code if span.startswith("#!"))
+    part["math"].update(re.findall(r"\$[^$]+\$", rest))
+    part["links"].update(re.findall(r"\]\(([^)]*)\)", rest))
 
 
 def prose(text: str):
-    """Numbers and text of the lines that a reader reads as sentences: no code, math or addresses."""
-    text = FRONT_MATTER.sub(lambda m: re.sub(r"(?m)^(?!title:|description:).*$", "", m[0]), text)
+    """Number and text of the lines that are read as sentences: no code, formulas, addresses."""
     for number, (kind, line) in enumerate(_lines(text), 1):
-        if kind == "text":
+        if kind == "text" and not line.startswith("source:"):
             _, rest = _split_inline_code(line)
             rest = re.sub(r"\$[^$]+\$|\]\([^)]*\)|\{[^}]*\}|<[^>]*>|https?://\S+", " ", rest)
-            yield number, re.sub(r"^\s*\d+\. ", "", rest)
+            yield number, re.sub(r"^\s*\d+\. ", "", rest)  # the number of a list's item
 
 
 def figures(line: str) -> list[str]:
-    """The figures in a sentence; `head 1` and `token 0` are names."""
-    rest = re.sub(
-        rf"\b(?:{NAMES})\s+\d+(?:(?:[–,]| dan | and |–)\s*\d+)*", " ", line, flags=re.IGNORECASE
-    )
-    return re.findall(r"(?<![\w-])\d[\d.,]*(?:\s*%)?|\d+[.,]\d+", rest)
+    """The figures in a sentence; `head 1` and `tokens 0 and 2` are names."""
+    name = rf"\b(?:{NAMES})\s+\d+(?:\s*(?:[–,]|dan|and)\s*\d+)*"
+    rest = re.sub(name, " ", line, flags=re.IGNORECASE)
+    return re.findall(r"(?<![\w-])\d[\d.,]*(?:\s*%)?", rest)
 
 
 def check_site(site: Path, docs: Path) -> list[str]:
@@ -193,6 +183,10 @@ def check_html(path: Path, soup, site: Path, pages: dict) -> list[str]:
         if n > 1
     ]
     problems += [
+        f"has an inline style or handler, which its policy forbids: {str(element)[:80]}"
+        for element in soup.find_all(_has_inline_style_or_handler)
+    ]
+    problems += [
         f"has an image without alternative text: {image}" for image in soup.select("img:not([alt])")
     ]
     canonical = soup.select_one("link[rel=canonical]")
@@ -201,6 +195,10 @@ def check_html(path: Path, soup, site: Path, pages: dict) -> list[str]:
         for element in soup.select(f"{tag}[{attribute}]"):
             problems += _check_address(element, element[attribute], path, site, pages, base)
     return problems
+
+
+def _has_inline_style_or_handler(element) -> bool:
+    return element.name == "style" or any(a == "style" or a.startswith("on") for a in element.attrs)
 
 
 def _check_address(element, address: str, path: Path, site: Path, pages: dict, base) -> list[str]:
@@ -246,45 +244,53 @@ def _same_words(path: Path) -> list[str]:
 
 
 def _check_notebooks(first: Path, other: Path) -> list[str]:
-    ours, theirs = (json.loads(path.read_text("utf-8")) for path in (first, other))
+    ours, theirs = _notebook(first), _notebook(other)
     problems = []
-    stamp = stamp_of(first)
-    if theirs["metadata"].get("source") != stamp:
+    if theirs["source"] != stamp_of(first):
         problems.append(
-            f'{other}: {first.name} has changed since; carry the change over, then put "source": "{stamp}" into its metadata'
+            f"{other}: {first.name} has changed since; carry the change over, "
+            f'then put "source": "{stamp_of(first)}" into its metadata'
         )
-    kinds = [[cell["cell_type"] for cell in book["cells"]] for book in (ours, theirs)]
-    code = [
-        ["".join(c["source"]) for c in book["cells"] if c["cell_type"] == "code"]
-        for book in (ours, theirs)
-    ]
-    anchors = [
-        re.findall(r'<a id="([^"]+)">', "".join(sum((c["source"] for c in book["cells"]), [])))
-        for book in (ours, theirs)
-    ]
-    for what, (one, two) in (("kinds of cells", kinds), ("code", code), ("anchors", anchors)):
-        if one != two:
-            problems.append(f"{other}: {what} differ from {first}: {_difference(one, two)}")
+    for part in ("kinds of cells", "code", "anchors"):
+        if ours[part] != theirs[part]:
+            difference = _difference(ours[part], theirs[part])
+            problems.append(f"{other}: {part} differ from {first}: {difference}")
     for path, book in ((first, ours), (other, theirs)):
-        if any(cell.get("outputs") for cell in book["cells"]):
+        if book["outputs"]:
             problems.append(f"{path}: holds outputs; they come from the build: clear them")
     return problems
 
 
+def _notebook(path: Path) -> dict:
+    """A notebook without its sentences."""
+    book = json.loads(path.read_text("utf-8"))
+    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in book["cells"]]
+    text = "\n".join(source for kind, source in cells if kind == "markdown")
+    return {
+        "source": book["metadata"].get("source"),
+        "kinds of cells": [kind for kind, _ in cells],
+        "code": [source for kind, source in cells if kind == "code"],
+        "anchors": re.findall(r'<a id="([^"]+)">', text),
+        "outputs": [cell["outputs"] for cell in book["cells"] if cell.get("outputs")],
+    }
+
+
 def _lines(text: str):
-    """Each line with its kind: "code" for a fence and what it holds, "text" for the rest."""
+    """Each line with its kind: "code" for fences and display formulas, "text" for the rest."""
     fence = None
     for line in text.splitlines():
-        match = FENCE.match(line)
-        if fence is None and match:
-            fence = match["marks"]
-            yield "code", line.strip()
-        elif fence is not None:
-            yield "code", line.strip()
-            if match and match["marks"].startswith(fence) and not match["info"].strip():
-                fence = None
-        else:
+        stripped = line.strip()
+        opening = FENCE.match(line)
+        if fence is None and opening:
+            fence = opening["marks"]
+        elif fence is None and stripped.startswith("$$"):
+            fence = None if len(stripped) > 2 and stripped.endswith("$$") else "$$"
+        elif fence is None:
             yield "text", line
+            continue
+        elif stripped.startswith(fence) and not stripped.strip("`$"):
+            fence = None
+        yield "code", stripped
 
 
 def _split_inline_code(line: str) -> tuple[list[str], str]:

@@ -22,10 +22,12 @@ def on_config(config):
         f"{words['built_with']} Python {built.python} · NumPy {built.numpy} · "
         f"PyTorch {built.torch} · {built.processor} · {words['commit']} {built.commit}"
     )
+    root = config.site_url.removesuffix(_prefix(language))
     config.extra.update(
         words=words,
         alternate=True,  # Material then shows partials/alternate.html
-        site_root=config.site_url.removesuffix(_prefix(language)),
+        site_root=root,
+        scope=urlsplit(root).path,
     )
 
 
@@ -45,6 +47,12 @@ def on_env(env, config, files):
 
     env.globals.update(below_root=below_root, to_language=to_language, languages=WORDS)
     return env
+
+
+def on_page_context(context, page, config, nav):
+    """Keep one choice of colours for all languages: Material stores it under this address."""
+    here = _prefix(config.theme["language"]) + page.url
+    config.extra["scope"] = get_relative_url(".", here)
 
 
 def _prefix(language: str) -> str:

@@ -7,7 +7,9 @@ from latex2mathml.converter import convert
 from mkdocs.exceptions import PluginError
 
 _FORMULA = re.compile(
-    r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<latex>.*?)\\[)\]]</(?P=tag)>', re.DOTALL
+    r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<latex>.*?)\\[)\]]</(?P=tag)>'
+    r"(?P<mark>[.,;:!?)]*)",
+    re.DOTALL,
 )
 
 
@@ -32,6 +34,9 @@ def on_page_content(html, page, config, files):
             math = to_math(latex, display)
         except Exception as error:
             raise PluginError(f"{page.file.src_uri}: formula {latex!r}: {error!r}") from error
-        return f'<div class="formula" tabindex="0">{math}</div>' if display == "block" else math
+        if display == "block":
+            return f'<div class="formula" tabindex="0">{math}</div>{match["mark"]}'
+        # no line break between a formula and the full stop behind it
+        return f'<span class="unbroken">{math}{match["mark"]}</span>' if match["mark"] else math
 
     return _FORMULA.sub(to_mathml, html)

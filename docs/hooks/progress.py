@@ -1,6 +1,32 @@
-"""One line for each page that is done."""
+"""One line for each page that is done, and a limit to the time that one may take."""
+
+import os
+import signal
+
+from mkdocs.plugins import event_priority
+
+SECONDS = float(os.environ.get("PAGE_SECONDS") or 60)
 
 
+class TooLong(BaseException):
+    """Not an Exception: a block that catches those must not catch this."""
+
+
+@event_priority(100)
+def on_page_markdown(markdown, page, config, files):
+    """Set the alarm."""
+
+    def stop(*_):
+        raise TooLong(f"{page.file.src_uri}: no end after {SECONDS:g} s")
+
+    if hasattr(signal, "SIGALRM"):  # not on Windows
+        signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+
+
+@event_priority(-100)
 def on_page_content(html, page, config, files):
-    """Say which page it was."""
+    """Stop it, and say which page it was."""
+    if hasattr(signal, "SIGALRM"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
     print(f"{config.theme['language']}  {page.file.src_uri}", flush=True)

@@ -27,6 +27,7 @@ def replace(old: str, new: str):
 FAULTS = {
     "exception": (insert("1 / 0"), ["page.py", "ZeroDivisionError"]),
     "exit": (insert("import sys; sys.exit(0)"), ["page.py", "SystemExit"]),
+    "endless loop": (insert("while True: pass"), ["page.md", "no end after 3 s"]),
     "other output": (insert("print(__name__)"), ["page.md", "its example prints"]),
     "lost output": (insert("import sys; sys.stdout.write('lost')"), ["page.md", "lost"]),
     "missing section": (replace("page.py:first", "page.py:second"), ["second"]),
@@ -48,7 +49,8 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_fault_stops_the_build(fault, project):
+def test_fault_stops_the_build(fault, project, monkeypatch):
+    monkeypatch.setenv("PAGE_SECONDS", "3")
     project.site.mkdir()
     (project.site / "index.html").write_text("the old site")
     change, messages = FAULTS[fault]

@@ -1,0 +1,127 @@
+# --8<-- [start:setup]
+import numpy as np
+
+import mha
+
+np.set_printoptions(precision=3, suppress=True)
+
+rng = np.random.default_rng(0)
+d_model, H = 6, 2
+matrices = rng.normal(size=(4, d_model, d_model)) / d_model**0.5
+P = mha.Projections(*matrices)
+
+
+def attend(X, **masks):
+    return mha.multi_head_attention(X, projections=P, num_heads=H, **masks)
+# --8<-- [end:setup]
+
+
+# --8<-- [start:words]
+E = {word: rng.normal(size=d_model) for word in ("ikan", "makan")}
+
+
+def rows(*words):
+    return np.array([E[word] for word in words])  # (T, d_model)
+
+
+Y1, A1 = attend(rows("ikan", "makan"))  # (T, d_model), (H, T, T)
+Y2, A2 = attend(rows("makan", "ikan"))
+
+print(Y1)
+print(Y2)
+# --8<-- [end:words]
+
+
+# --8<-- [start:compare]
+ikan = abs(Y1[0] - Y2[1]).max()
+makan = abs(Y1[1] - Y2[0]).max()
+different = abs(Y1 - Y2).max()
+
+print(ikan < 1e-12, makan < 1e-12)
+print(f"{different:.3f}")
+# --8<-- [end:compare]
+
+
+# --8<-- [start:permutations]
+from itertools import permutations
+
+X = rng.normal(size=(4, d_model))
+Y, A = attend(X)
+orders = [list(order) for order in permutations(range(4))]
+permuted, unmoved = [], []
+
+for order in orders:
+    Y_order, A_order = attend(X[order])
+    permuted.append(abs(Y_order - Y[order]).max())
+    permuted.append(abs(A_order - A[:, order][:, :, order]).max())
+    unmoved.append(abs(Y_order - Y).max())
+
+print(len(orders), max(permuted) < 1e-12)
+print(f"{min(unmoved[1:]):.3f} {max(unmoved):.3f}")
+# --8<-- [end:permutations]
+
+
+# --8<-- [start:twice]
+Y3, _ = attend(rows("ikan", "makan", "ikan"))
+
+print(Y3)
+print(abs(Y3[0] - Y3[2]).max() < 1e-12)
+# --8<-- [end:twice]
+
+
+# --8<-- [start:mean]
+means = [attend(X[order])[0].mean(axis=0) for order in orders]
+mean_error = abs(np.array(means) - Y.mean(axis=0)).max()
+
+print(means[0])
+print(means[-1])
+print(mean_error < 1e-12)
+# --8<-- [end:mean]
+
+
+# --8<-- [start:causal]
+C1, M1 = attend(rows("ikan", "makan"), causal=True)
+C2, M2 = attend(rows("makan", "ikan"), causal=True)
+causal_ikan = abs(C1[0] - C2[1]).max()
+
+print(C1[0])
+print(C2[1])
+print(f"{causal_ikan:.3f}")
+# --8<-- [end:causal]
+
+
+# --8<-- [start:causal-orders]
+C, _ = attend(X, causal=True)
+broken = []
+
+for order in orders[1:]:
+    C_order, _ = attend(X[order], causal=True)
+    broken.append(abs(C_order - C[order]).max())
+
+print(f"{min(broken):.3f} {max(broken):.3f}")
+# --8<-- [end:causal-orders]
+
+
+# --8<-- [start:last]
+last = [
+    abs(attend(X[order], causal=True)[0][-1] - C[-1]).max()
+    for order in orders
+    if order[-1] == 3
+]
+
+print(len(last), max(last) < 1e-12)
+# --8<-- [end:last]
+
+
+# --8<-- [start:positions]
+positions = rng.normal(size=(2, d_model))
+
+N1, _ = attend(rows("ikan", "makan") + positions)
+N2, _ = attend(rows("makan", "ikan") + positions)
+placed_ikan = abs(N1[0] - N2[1]).max()
+placed_mean = abs(N1.mean(axis=0) - N2.mean(axis=0)).max()
+
+print(N1[0])
+print(N2[1])
+print(f"{placed_ikan:.3f} {placed_mean:.3f}")
+# --8<-- [end:positions]

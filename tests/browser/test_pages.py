@@ -1,0 +1,101 @@
+"""Every page in Chromium: accessible, closed, quiet, and no wider than the screen."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+SLUGS = [
+    "", "one-head/", "two-heads/", "torch-module/", "parity/", "cost/", "order/", "lab/",
+    "reference/", "glossary/",
+]  # fmt: skip
+PAGES = [prefix + slug for prefix in ("", "en/") for slug in SLUGS]
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+VIEWS = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (360, "light")}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("page", [*PAGES, "404.html"])
+def test_page(page, view, watch):
+    width, scheme = VIEWS[view]
+    watched = watch(width, scheme)
+    opened = watched.open(page)
+    results = Axe().run(opened, options=RULES)
+    assert results.violations_count == 0, results.generate_report()
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width
+    assert watched.errors == []
+    assert watched.foreign == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_language_link_leads_to_the_same_page_and_back(page, watch):
+    opened = watch().open(page)
+    start = opened.url
+    language = opened.locator("html").get_attribute("lang")
+    opened.locator("a.language").click()
+    assert opened.locator("html").get_attribute("lang") != language
+    opened.locator("a.language").click()
+    assert opened.url == start
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [("", "stabilo"), ("", "Softmax"), ("en/", "highlighter"), ("en/", "equivariant")],
+)
+def test_search(page, words, watch):
+    watched = watch()
+    opened = watched.open(page)
+    opened.locator(".md-search__input").fill(words)
+    result = opened.locator(".md-search-result__item a").first
+    result.wait_for()
+    assert result.get_attribute("href")
+    assert watched.errors == []
+
+
+@pytest.mark.parametrize("page", ["two-heads/", "en/two-heads/"])
+def test_copied_code_is_the_code(page, watch):
+    watched = watch(permissions=["clipboard-read", "clipboard-write"])
+    opened = watched.open(page)
+    blocks = opened.locator(".language-python.highlight")
+    for number in range(blocks.count()):
+        block = blocks.nth(number)
+        block.hover()
+        block.locator("button.md-clipboard, button[data-md-type=copy]").first.click()
+        copied = opened.evaluate("navigator.clipboard.readText()")
+        assert copied.rstrip() == block.locator("code").text_content().rstrip()
+
+
+@pytest.mark.parametrize("page", ["", "en/"])
+def test_keyboard_reaches_everything(page, watch):
+    opened = watch().open(page)
+    reached = set()
+    for _ in range(80):
+        opened.keyboard.press("Tab")
+        reached.add(opened.evaluate("document.activeElement.className + ''").split(" ")[0])
+    assert {"md-skip", "md-search__input", "md-nav__link"} <= reached
+    assert opened.locator("a.language").evaluate(
+        "link => (link.focus(), link === document.activeElement)"
+    )
+
+
+def test_scheme_stays_on_the_way_to_the_other_language(watch):
+    opened = watch().open("one-head/")
+    opened.locator("label[for=__palette_1]").click()
+    assert opened.locator("body").get_attribute("data-md-color-scheme") == "slate"
+    opened.locator("a.language").click()
+    assert opened.locator("body").get_attribute("data-md-color-scheme") == "slate"
+
+
+def test_reduced_motion(watch):
+    opened = watch(reduced_motion="reduce").open("one-head/")
+    moving = opened.evaluate(
+        "[...document.querySelectorAll('*')].filter(e => "
+        "parseFloat(getComputedStyle(e).transitionDuration) > 0.01).length"
+    )
+    assert moving == 0
+
+
+def test_print_hides_what_paper_can_not_use(watch):
+    opened = watch().open("two-heads/")
+    opened.emulate_media(media="print")
+    for part in (".md-header", ".md-sidebar--primary", ".md-clipboard"):
+        assert opened.locator(part).first.is_hidden()
+    assert opened.locator("table.weights").first.is_visible()
