@@ -156,7 +156,7 @@ def lines_inline(source, language, class_name, md):
     Current.explained.update(range(first, last + 1))
     one, several = Current.words["lines"]
     label = f"{one} {first}" if first == last else f"{several} {first}–{last}"
-    return f'<a class="lines" href="#listing-{first}" data-lines="{first}-{last}">{label}</a>'
+    return f'<a class="lines" href="#lines-{first}-{last}">{label}</a>'
 
 
 def written(source: str) -> str:
@@ -216,6 +216,17 @@ def number_lines(soup) -> None:
             line["id"] = f"listing-{number}" if listing else f"code-{count}-{number}"
         if listing:
             block["class"].append("listing")
+            _mark_ranges(soup, lines)
+
+
+def _mark_ranges(soup, lines) -> None:
+    """Wrap each range of lines that is linked to, so that the style sheet can light it up."""
+    for address in dict.fromkeys(link["href"] for link in soup.select("a.lines")):
+        name, first, last = address.removeprefix("#").split("-")
+        wrap = soup.new_tag("span", attrs={"class": "range"})
+        lines[int(first) - 1].insert_before(wrap)
+        wrap.append(soup.new_tag("span", id=f"{name}-{first}-{last}"))
+        wrap.extend(lines[int(first) - 1 : int(last)])
 
 
 class _Warnings(logging.Handler):

@@ -5,87 +5,147 @@ kept, in the markup that every other page has.
 """
 
 import io
+import json
+import re
 import zipfile
+from html import escape
+from itertools import groupby
 from pathlib import Path
 
 from bs4 import BeautifulSoup
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.toc import get_toc
-from words import WORDS, localise
+from mkdocs.utils import get_relative_url
+from nbclient.exceptions import CellExecutionError
+from words import WORDS, writer
 
 ROOT = Path(__file__).parents[2]
 
+_LINK = re.compile(r"(?P<page>[\w-]+\.(?:md|ipynb))(?P<anchor>#[\w-]+)?")
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Take title and description from the notebook's metadata; let a failing cell name its page."""
+    if not page.file.src_uri.endswith(".ipynb"):
+        return
+    metadata, execute = json.loads(markdown)["metadata"], page.render
+    for key in ("title", "description"):
+        if key not in metadata:
+            raise PluginError(f"{page.file.src_uri}: the metadata have no {key}")
+        page.meta[key] = metadata[key]
+
+    def render(config, files):
+        try:
+            execute(config, files)
+        except CellExecutionError as error:
+            message = re.sub(r"\x1b\[[\d;]*m", "", str(error))  # without colours
+            raise PluginError(f"{page.file.src_uri}: {message}") from error
+
+    page.render = render
+
 
 def on_page_content(html, page, config, files):
-    """Rebuild the page from its cells."""
+    """Rebuild the page from its cells; lay an archive beside it that runs where it is unpacked."""
     if not page.file.src_uri.endswith(".ipynb"):
         return None
     words = WORDS[config.theme["language"]]
-    soup = BeautifulSoup(html, "html.parser")
-    cells = "".join(_cell(cell, words) for cell in soup.select(".jp-Cell"))
-    clean = BeautifulSoup(cells, "html.parser")
-    page.toc = get_toc(_anchors(clean, words))
-    download = f'<a class="md-button" href="{_bundle_name(page)}">{words["download_notebook"]}</a>'
-    return str(clean) + f"<p>{download}</p>"
+    cells = BeautifulSoup(html, "html.parser").select(".jp-Cell[id]")
+    try:
+        first, *others = (_cell(cell, words) for cell in cells)
+        name = _lay_archive(page, config, files)
+        button = f'<a class="md-button" href="{name}" download>{words["download_notebook"]}</a>'
+        soup = BeautifulSoup(f"{first}<p>{button}</p>{''.join(others)}", "html.parser")
+        for link in soup.select("a[href]"):
+            if match := _LINK.fullmatch(link["href"]):
+                link["href"] = get_relative_url(_url(match, files), page.url)
+        page.title, page.toc = page.meta["title"], get_toc(_headings(soup, words))
+    except ValueError as error:
+        raise PluginError(f"{page.file.src_uri}: {error}") from error
+    return str(soup)
 
 
-def on_post_page(output, page, config):
-    """Lay the notebook and `mha` beside the page, as one archive that runs where it is unpacked."""
-    if page.file.src_uri.endswith(".ipynb"):
-        source = Path(page.file.abs_src_path)
-        target = Path(page.file.abs_dest_path).with_name(_bundle_name(page))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(bundle([source, *sorted((ROOT / "mha").glob("*.py"))]))
+def _lay_archive(page, config, files) -> str:
+    """Put the notebook, its links leading to the site, beside the page with `mha`; return its name."""
+    source, target = Path(page.file.abs_src_path), Path(page.file.abs_dest_path)
+    notebook = re.sub(
+        rf"\]\({_LINK.pattern}\)",
+        lambda match: f"]({config.site_url}{_url(match, files)})",
+        source.read_text("utf-8"),
+    )
+    content = {source.name: notebook.encode()}
+    for path in (ROOT / "LICENSE", *(ROOT / "mha").glob("*.py")):
+        content[path.relative_to(ROOT).as_posix()] = path.read_bytes()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.with_name(f"{source.stem}.zip").write_bytes(bundle(content))
+    return f"{source.stem}.zip"
 
 
-def bundle(files: list[Path]) -> bytes:
+def bundle(files: dict[str, bytes]) -> bytes:
     """A zip of these files, the same bytes for the same files."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in files:
-            name = file.relative_to(ROOT) if file.suffix == ".py" else file.name
-            archive.writestr(zipfile.ZipInfo(str(name)), file.read_bytes())
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in sorted(files.items()):
+            entry = zipfile.ZipInfo(name)  # dated 1980
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 
-def _bundle_name(page) -> str:
-    return Path(page.file.src_uri).stem + ".zip"
+def _url(link: re.Match, files) -> str:
+    """Where a page that a notebook links to lies on the site."""
+    file = files.get_file_from_path(link["page"])
+    if file is None:
+        raise ValueError(f"links to {link['page']}, which is not there")
+    return file.url + (link["anchor"] or "")
 
 
 def _cell(cell, words: dict) -> str:
     if "jp-MarkdownCell" in cell["class"]:
         return cell.select_one(".jp-RenderedMarkdown").decode_contents()
-    code = cell.select_one(".highlight-ipynb pre, .highlight pre").decode_contents()
-    shown = f'<div class="language-python highlight"><pre><code>{code}</code></pre></div>'
-    return shown + "".join(_output(output, words) for output in cell.select(".jp-OutputArea-output"))
+    code = cell.select_one(".highlight-ipynb pre").decode_contents()
+    parts = [f'<div class="language-python highlight"><pre><code>{code}</code></pre></div>']
+    outputs = (_output(output, words) for output in cell.select(".jp-OutputArea-output"))
+    for kind, group in groupby(outputs, key=lambda output: output[0]):
+        shown = "".join(html for _, html in group)
+        parts.append(f'<div class="tables">{shown}</div>' if kind == "table" else shown)
+    return "".join(parts)
 
 
-def _output(output, words: dict) -> str:
-    for style in output.select("style"):
-        style.decompose()
-    table = output.select_one(".weights")
-    if table is None:
-        text = output.get_text()
-        return f'<div class="language-text highlight no-copy"><pre><code>{text}</code></pre></div>'
-    for number in table.select("td"):
-        number.string = localise(number.get_text(), words)
-    return str(table)
+def _output(output, words: dict) -> tuple[str, str]:
+    """What a cell shows: a table in the page's language, or text as a terminal has it."""
+    kind = output["data-mime-type"]
+    if kind == "text/plain":
+        text = escape(output.get_text().strip("\n"))
+        code = f"<pre><code>{text}\n</code></pre>"
+        return "text", f'<div class="language-text highlight">{code}</div>'
+    table = output.select_one("table[class]")
+    if kind != "text/html" or table is None:
+        raise ValueError(f"a cell puts out {kind}: {output.get_text().strip()}")
+    for cell in table.select("thead th, td"):
+        cell.string = writer(words)(cell.get_text())
+    return "table", str(table)
 
 
-def _anchors(soup, words: dict) -> list[dict]:
+def _headings(soup, words: dict) -> list[dict]:
     """Headings take the id that stands before their words; the table of contents follows them."""
     tokens: list[dict] = []
     for heading in soup.select("h1, h2, h3"):
-        for sign in heading.select(".anchor-link"):
-            sign.decompose()
+        heading.select_one(".anchor-link").decompose()
         anchor = heading.select_one("a[id]")
-        if anchor:
-            heading["id"] = anchor["id"]
-            anchor.decompose()
-        name = heading.get_text().strip()
-        level = int(heading.name[1])
-        token = {"level": level, "id": heading["id"], "name": name, "children": []}
-        (tokens[0]["children"] if tokens and level > 1 else tokens).append(token)
-        sign = soup.new_tag("a", attrs={"class": "headerlink", "href": f"#{heading['id']}"})
-        sign["title"], sign.string = words["permalink"], "¶"
-        heading.append(sign)
+        if anchor is None:
+            raise ValueError(f'a heading needs an English <a id="…"></a>: {heading.get_text()}')
+        heading["id"] = anchor["id"]
+        anchor.decompose()
+        token = {
+            "level": int(heading.name[1]),
+            "id": heading["id"],
+            "name": heading.get_text().strip(),
+            "children": [],
+        }
+        above = tokens
+        while above and above[-1]["level"] < token["level"]:
+            above = above[-1]["children"]
+        above.append(token)
+        sign = {"class": "headerlink", "href": f"#{heading['id']}", "title": words["permalink"]}
+        heading.append(soup.new_tag("a", attrs=sign, string="¶"))
     return tokens

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,11 @@ def address(example: Path, language: str) -> str:
     return PREFIXES[language] + ("" if slug == "index" else f"{slug}/")
 
 
-def run(*arguments, **options) -> str:
-    """What a plain Python process prints."""
+@cache
+def output_of(script: str, code: str = "") -> str:
+    """What a plain Python process prints that runs a file, or ("-") this code."""
     done = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, timeout=120, **options
+        [sys.executable, script], input=code, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -33,27 +35,28 @@ def blocks(soup, language: str) -> list[str]:
     return [code.get_text() for code in soup.select(f".language-{language} code")]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_runs_by_itself(example):
-    assert run(example, cwd=ROOT).strip()
-
-
 @pytest.mark.parametrize("language", PREFIXES)
 @pytest.mark.parametrize("example", SHOWN, ids=lambda path: path.stem)
 def test_page_shows_what_the_script_prints(example, language, soups):
     shown = "".join(blocks(soups[address(example, language)], "text"))
-    assert shown == run(example, cwd=ROOT)
+    assert shown == output_of(str(example))
+    assert shown.strip()
 
 
 @pytest.mark.parametrize("language", PREFIXES)
 @pytest.mark.parametrize("example", SHOWN, ids=lambda path: path.stem)
-def test_copied_blocks_run_in_order_and_print_what_the_page_shows(
-    example, language, soups, tmp_path
-):
+def test_copied_blocks_run_in_order_and_print_what_the_page_shows(example, language, soups):
     soup = soups[address(example, language)]
-    copied = tmp_path / "copied.py"
-    copied.write_text("\n".join(blocks(soup, "python")), "utf-8")
-    assert run(copied, cwd=tmp_path) == "".join(blocks(soup, "text"))
+    copied = "\n".join(blocks(soup, "python"))
+    assert output_of("-", copied) == "".join(blocks(soup, "text"))
+
+
+@pytest.mark.parametrize("language", PREFIXES)
+def test_listings_that_come_first_stand_by_themselves(language, soups):
+    for page in ("one-head/", "two-heads/", "torch-module/"):
+        first = blocks(soups[PREFIXES[language] + page], "python")[0]
+        output_of("-", first)
+        assert "import mha" not in first
 
 
 def test_every_example_is_shown():

@@ -1,0 +1,62 @@
+"""Search finds Indonesian words by their stem: menyorot, sorotan and disorot find one another.
+
+The search in the browser has no stemmer for Indonesian, but it matches the beginning of a word. So
+each entry of the index also gets, where no reader sees them, the usual forms of its words.
+"""
+
+import json
+import re
+from functools import cache
+from html import unescape
+from pathlib import Path
+
+from Sastrawi.Stemmer.StemmerFactory import StemmerFactory
+
+_NASAL = {  # what meN- and peN- become before a first letter, and whether it stays
+    "b": "m", "f": "m", "v": "m", "p": "m-", "t": "n-", "c": "n", "d": "n", "j": "n", "z": "n",
+    "s": "ny-", "k": "ng-", "g": "ng", "h": "ng", "l": "", "m": "", "n": "", "r": "", "w": "", "y": "",
+}  # fmt: skip
+
+
+def on_post_build(config):
+    """Add the forms to the index that the search plugin has written."""
+    if config.theme["language"] != "id":
+        return
+    path = Path(config.site_dir) / "search/search_index.json"
+    index = json.loads(path.read_text("utf-8"))
+    for entry in index["docs"]:
+        words = f"{entry['title']} {entry['text']}"
+        entry["text"] += f"<p hidden>{' '.join(related(words))}</p>"
+    path.write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")), "utf-8")
+
+
+def related(text: str) -> list[str]:
+    """Forms of the words in a piece of HTML that are no beginning of one another."""
+    plain = unescape(re.sub(r"<pre>.*?</pre>|<[^>]+>", " ", text, flags=re.DOTALL))
+    words = set(re.findall(r"[a-z]{4,}", plain.lower()))
+    found = {form for word in words if (root := stem(word)) != word for form in forms(root)}
+    return sorted(form for form in found if not any(w.startswith(form) for w in words))
+
+
+@cache
+def stem(word: str) -> str:
+    """The stem of an Indonesian word."""
+    return _stemmer().stem(word)
+
+
+@cache
+def _stemmer():
+    return StemmerFactory().create_stemmer()
+
+
+def forms(root: str) -> set[str]:
+    """The longest usual derivations; their beginnings are found with them."""
+    nasal = _NASAL.get(root[0], "ng")
+    rest = root[1:] if nasal.endswith("-") else root
+    nasal = nasal.rstrip("-")
+    return {
+        f"{root}annya",
+        *(f"{prefix}{root}{suffix}" for prefix in ("di", "ter") for suffix in ("kan", "i")),
+        *(f"me{nasal}{rest}{suffix}" for suffix in ("kan", "i")),
+        f"pe{nasal}{rest}annya",
+    }

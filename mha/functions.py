@@ -1,0 +1,395 @@
+"""Multi-head attention in NumPy, and the checks of shapes and masks that the torch half shares."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:  # for the type checker only: `import mha` must not load torch
+    from numpy.typing import ArrayLike, NDArray
+    from torch import Tensor
+
+    Causal = bool | str
+    Shape = tuple[int, ...]
+    Masks = tuple[NDArray[Any] | None, NDArray[Any] | None]
+    A = TypeVar("A", NDArray[Any], Tensor)  # arrays give arrays, tensors give tensors
+
+
+def softmax(scores: ArrayLike, axis: int = -1) -> NDArray[Any]:
+    """Turn scores into weights that sum to 1 along `axis`.
+
+    `exp(scores - max) / sum(exp(scores - max))`: taking the maximum away changes no weight and
+    keeps `exp` from overflowing.
+
+    - Scores of any rank give weights of the same shape and float dtype. Integers and bool count as
+      float64; half precision is summed in float32.
+    - A score of `-inf` weighs 0; a slice of nothing but `-inf`, or of length 0, gives zeros. A NaN
+      or `+inf` makes its own slice NaN.
+    - `TypeError` for complex numbers, objects and strings.
+
+    Source: Goodfellow, Bengio and Courville, *Deep Learning* (2016), section 4.1.
+
+    >>> softmax([[2.0, 2.0], [2.0, -np.inf], [-np.inf, -np.inf]])
+    array([[0.5, 0.5],
+           [1. , 0. ],
+           [0. , 0. ]])
+    """
+    x, dtype = _floats(scores=scores)
+    with np.errstate(all="ignore"):
+        return _softmax_in_place(x["scores"].copy(), axis).astype(dtype, copy=False)
+
+
+def attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    *,
+    allow: ArrayLike | None = None,
+    score_bias: ArrayLike | None = None,
+    causal: Causal = False,
+    scale: float | None = None,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Give every query its weighted mean of the values: scaled dot-product attention.
+
+    `softmax(scale * query @ key.T + score_bias) @ value`, with `scale = 1 / sqrt(d_k)`.
+
+    - query `(..., L, d_k)`, key `(..., S, d_k)`, value `(..., S, d_v)` give output `(..., L, d_v)`
+      and weights `(..., L, S)` in their common float dtype.
+    - `allow` (bool, True = may attend) and `score_bias` (float, `-inf` = blocked) are `(L, S)` or
+      `(..., L, S)`; `causal` is False, True (needs `L == S`), "upper_left" or "lower_right". A key
+      counts only if all of them let it through; a query without keys gets zeros.
+    - `ValueError` for sizes that do not fit, `TypeError` for a wrong dtype.
+
+    Source: Vaswani et al., *Attention Is All You Need* (2017), section 3.2.1.
+
+    >>> attention([[0.0]], [[1.0], [2.0]], [[4.0], [6.0]])
+    (array([[5.]]), array([[0.5, 0.5]]))
+    """
+    x, dtype = _floats(query=query, key=key, value=value)
+    check_shapes(*(array.shape for array in x.values()))
+    shape = (*x["query"].shape[:-1], x["key"].shape[-2])  # (..., L, S)
+    masks = merge_masks(shape, _mask, _triangle, allow, score_bias, causal)
+    scale = 1 / math.sqrt(x["query"].shape[-1]) if scale is None else float(scale)
+    output, weights = _attend(x["query"], x["key"], x["value"], masks, scale)
+    return output.astype(dtype, copy=False), weights.astype(dtype, copy=False)
+
+
+def split_heads(x: A, num_heads: int) -> A:
+    """Cut the last axis into heads: head h is columns `h*d` to `(h+1)*d - 1`.
+
+    - `(..., L, H*d)` gives `(..., H, L, d)`; an array gives an array, a tensor a tensor, of the
+      same dtype.
+    - `ValueError` if `num_heads` does not divide the width.
+
+    Source: Vaswani et al., *Attention Is All You Need* (2017), section 3.2.2.
+
+    >>> split_heads(np.array([[0, 1, 2, 3]]), 2).tolist()
+    [[[0, 1]], [[2, 3]]]
+    """
+    x = _array(x, 2, "(..., L, H*d)")
+    d = check_heads(x.shape[-1], num_heads)
+    return x.reshape(*x.shape[:-1], num_heads, d).swapaxes(-3, -2)  # (..., H, L, d)
+
+
+def merge_heads(x: A) -> A:
+    """Put the heads side by side again: the inverse of `split_heads`.
+
+    - `(..., H, L, d)` gives `(..., L, H*d)`; an array gives an array, a tensor a tensor, of the
+      same dtype.
+    - `ValueError` for fewer than three axes.
+
+    Source: Vaswani et al., *Attention Is All You Need* (2017), section 3.2.2.
+
+    >>> merge_heads(np.array([[[0, 1]], [[2, 3]]])).tolist()
+    [[0, 1, 2, 3]]
+    """
+    x = _array(x, 3, "(..., H, L, d)")
+    H, L, d = x.shape[-3:]
+    return x.swapaxes(-3, -2).reshape(*x.shape[:-3], L, H * d)  # (..., L, H*d)
+
+
+@dataclass(frozen=True)
+class Projections:
+    """Matrices and biases of `multi_head_attention`, for `x @ w + b`.
+
+    - w_q `(d_model, d_model)`, w_k `(kdim, d_model)`, w_v `(vdim, d_model)`, w_o
+      `(d_model, d_model)`: `(in, out)`, where a torch `Linear` stores `(out, in)`.
+    - Every `b` is `(d_model,)`, or None.
+
+    >>> eye = np.eye(6)
+    >>> Projections(eye, eye, eye, eye).b_o is None
+    True
+    """
+
+    w_q: ArrayLike
+    w_k: ArrayLike
+    w_v: ArrayLike
+    w_o: ArrayLike
+    b_q: ArrayLike | None = None
+    b_k: ArrayLike | None = None
+    b_v: ArrayLike | None = None
+    b_o: ArrayLike | None = None
+
+
+def multi_head_attention(
+    query: ArrayLike,
+    key: ArrayLike | None = None,
+    value: ArrayLike | None = None,
+    *,
+    projections: Projections,
+    num_heads: int,
+    allow: ArrayLike | None = None,
+    key_allow: ArrayLike | None = None,
+    score_bias: ArrayLike | None = None,
+    causal: Causal = False,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Attend in H subspaces at once, and mix what the heads found.
+
+    `concat(head_1, ..., head_H) @ w_o + b_o`; head h attends with its own `d_k = d_model / H`
+    columns of `query @ w_q + b_q`, `key @ w_k + b_k` and `value @ w_v + b_v`.
+
+    - query `(B, L, d_model)`, key `(B, S, kdim)`, value `(B, S, vdim)` give output
+      `(B, L, d_model)` and weights `(B, H, L, S)`, or all of them without `B`. Neither key nor
+      value means self-attention.
+    - Masks as in `attention`: `(L, S)`, `(B, L, S)` or `(B, H, L, S)`, without `B` also
+      `(H, L, S)`; `key_allow` (bool, True = not padding) is `(B, S)` or `(S,)`.
+    - `ValueError` for sizes that do not fit, `TypeError` for a wrong dtype or a key without value.
+
+    Source: Vaswani et al., *Attention Is All You Need* (2017), section 3.2.2.
+
+    >>> eye = np.eye(2)
+    >>> multi_head_attention(eye, projections=Projections(eye, eye, eye, eye), num_heads=2)[1].shape
+    (2, 2, 2)
+    """
+    query, key, value = self_or_cross(query, key, value)
+    given = {name: array for name, array in vars(projections).items() if array is not None}
+    x, dtype = _floats(query=query, key=key, value=value, **given)
+    check_shapes(x["query"].shape, x["key"].shape, x["value"].shape, _widths(x))
+    d_k = check_heads(x["query"].shape[-1], num_heads)
+    *batch, L, _ = x["query"].shape
+    shape = (*batch, num_heads, L, x["key"].shape[-2])  # (B, H, L, S)
+    masks = merge_masks(shape, _mask, _triangle, allow, score_bias, causal, key_allow, bool(batch))
+    with np.errstate(all="ignore"):
+        q = split_heads(x["query"] @ x["w_q"] + x.get("b_q", 0), num_heads)  # (B, H, L, d_k)
+        k = split_heads(x["key"] @ x["w_k"] + x.get("b_k", 0), num_heads)  # (B, H, S, d_k)
+        v = split_heads(x["value"] @ x["w_v"] + x.get("b_v", 0), num_heads)  # (B, H, S, d_k)
+        context, weights = _attend(q, k, v, masks, 1 / math.sqrt(d_k))  # (B, H, L, d_k)
+        output = merge_heads(context) @ x["w_o"] + x.get("b_o", 0)  # (B, L, d_model)
+    return output.astype(dtype, copy=False), weights.astype(dtype, copy=False)
+
+
+def unpack_qkv(packed: A, *, layout: str = "block", num_heads: int | None = None) -> tuple[A, A, A]:
+    """Cut a packed projection into those of query, key and value.
+
+    - A weight `(3*d_model, ...)` or bias `(3*d_model,)`, array or tensor, gives three of
+      `(d_model, ...)`, of the same kind and dtype.
+    - "block": all rows of q, then of k, then of v, as `torch.nn.MultiheadAttention` stores them.
+      "interleaved": q, k, v of head 0, then of head 1, ...; needs `num_heads`. Both fit in shape,
+      only one gives the right numbers.
+    - `ValueError` for another layout, or sizes that do not divide.
+
+    Source: `in_proj_weight` of `torch.nn.MultiheadAttention`; `query_key_value` of GPT-NeoX.
+
+    >>> q, k, v = unpack_qkv(np.arange(12), layout="interleaved", num_heads=2)
+    >>> q.tolist(), k.tolist(), v.tolist()
+    ([0, 1, 6, 7], [2, 3, 8, 9], [4, 5, 10, 11])
+    """
+    if layout not in ("block", "interleaved"):
+        raise ValueError(f'layout must be "block" or "interleaved", got {layout!r}')
+    packed = _array(packed, 1, "(3*d_model, ...)")
+    n, *rest = packed.shape
+    if n % 3:
+        raise ValueError(f"packed must have shape (3*d_model, ...), got {tuple(packed.shape)}")
+    H: Any = num_heads if layout == "interleaved" or num_heads is not None else 1
+    d_k = check_heads(n // 3, H)
+    blocks = packed.reshape(*((H, 3, d_k) if layout == "interleaved" else (1, 3, H * d_k)), *rest)
+    q, k, v = (blocks[:, i].reshape(n // 3, *rest) for i in range(3))  # (d_model, ...)
+    return q, k, v
+
+
+# The arithmetic of the NumPy half, on arrays of float32 or finer.
+
+
+def _attend(
+    query: NDArray[Any], key: NDArray[Any], value: NDArray[Any], masks: Masks, scale: float
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    allowed, bias = masks
+    with np.errstate(all="ignore"):
+        if bias is not None:  # in the finer dtype, so that a finite bias stays finite
+            query = query.astype(np.result_type(query, bias), copy=False)
+        if allowed is not None:
+            key, value = drop_unseen(np.where, allowed, key, value)
+        scores = (query * scale) @ key.swapaxes(-1, -2)  # (..., L, S)
+        if bias is not None:
+            scores += bias
+        if allowed is not None:
+            np.copyto(scores, -np.inf, where=~allowed)
+        weights = _softmax_in_place(scores, -1)  # (..., L, S)
+        return weights @ value, weights  # (..., L, d_v)
+
+
+def _softmax_in_place(scores: NDArray[Any], axis: int) -> NDArray[Any]:
+    top = scores.max(axis=axis, keepdims=True, initial=-np.inf)
+    scores -= np.where(top == -np.inf, 0, top)  # without keys, -inf - (-inf) would be NaN
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=axis, keepdims=True)
+    scores /= np.where(total == 0, 1, total)
+    return scores
+
+
+def _array(x: A, ndim: int, full: str) -> A:
+    array: Any = x if hasattr(x, "swapaxes") else np.asarray(x)
+    if array.ndim < ndim:
+        raise ValueError(f"expected shape {full}, got {tuple(array.shape)}")
+    return array  # type: ignore[no-any-return]
+
+
+def _floats(**given: ArrayLike) -> tuple[dict[str, NDArray[Any]], np.dtype[Any]]:
+    """Arrays to compute with, float32 or finer, and the dtype of the result."""
+    x = {name: np.asarray(array) for name, array in given.items()}
+    for name, array in x.items():
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    dtype = np.result_type(*(a.dtype if a.dtype.kind == "f" else np.float64 for a in x.values()))
+    work = np.result_type(dtype, np.float32)
+    return {name: array.astype(work, copy=False) for name, array in x.items()}, dtype
+
+
+def _widths(x: dict[str, NDArray[Any]]) -> Shape:
+    """d_model, kdim and vdim, after checking every matrix and bias."""
+    rows = {"w_q": "d_model", "w_k": "kdim", "w_v": "vdim", "w_o": "d_model"}
+    size = {rows[name]: x[name].shape[0] if x[name].ndim else 0 for name in ("w_q", "w_k", "w_v")}
+    for width, number in size.items():
+        check_count(width, number)
+    for name in x.keys() - {"query", "key", "value"}:
+        full = (*([size[rows[name]]] if name in rows else []), size["d_model"])
+        if x[name].shape != full:
+            raise ValueError(f"{name} must have shape {full}, got {x[name].shape}")
+    return tuple(size.values())
+
+
+def _mask(name: str, mask: ArrayLike) -> NDArray[Any]:
+    array, kind = np.asarray(mask), "float" if name == "score_bias" else "bool"
+    if array.dtype.kind != kind[0]:
+        raise TypeError(f"{name} must be {kind}, got dtype {array.dtype}")
+    return array
+
+
+def _triangle(L: int, S: int, offset: int) -> NDArray[Any]:
+    return np.tri(L, S, offset, dtype=bool)
+
+
+# What both halves share: shapes are tuples, masks are all arrays or all tensors.
+
+
+def check_count(name: str, number: Any) -> None:
+    """A size is a whole number of at least 1; `True` and `2.0` are none."""
+    if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        raise TypeError(f"{name} must be an integer, got {number!r} ({type(number).__name__})")
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1, got {number}")
+
+
+def check_heads(d_model: int, num_heads: Any) -> int:
+    """The width of one head."""
+    check_count("num_heads", num_heads)
+    if d_model % num_heads:
+        raise ValueError(f"d_model={d_model} is not divisible by num_heads={num_heads}")
+    return int(d_model // num_heads)
+
+
+def check_shapes(query: Shape, key: Shape, value: Shape, widths: Shape | None = None) -> None:
+    """Nothing is stretched. With `widths`, the input of several heads: two or three axes."""
+    for i, shape in enumerate((query, key, value)):
+        rank = len(shape)
+        if rank < 2 or (widths and (rank > 3 or shape[-1] != widths[i])):
+            name, n = ("query", "key", "value")[i], "LSS"[i]
+            full = (
+                f"(B, {n}, {widths[i]}) or ({n}, {widths[i]})" if widths else f"(..., {n}, width)"
+            )
+            raise ValueError(f"{name} must have shape {full}, got {tuple(shape)}")
+    if query[:-2] != key[:-2] or query[:-2] != value[:-2]:
+        what = f"leading axes of query, key and value: {query[:-2]}, {key[:-2]} and {value[:-2]}"
+    elif not widths and query[-1] != key[-1]:
+        what = f"width d_k of query and key: {query[-1]} and {key[-1]}"
+    elif key[-2] != value[-2]:
+        what = f"length S of key and value: {key[-2]} and {value[-2]}"
+    else:
+        return
+    raise ValueError(f"{what} must be equal, in shapes {query}, {key} and {value}")
+
+
+def self_or_cross(query: Any, key: Any, value: Any) -> tuple[Any, Any, Any]:
+    """Self-attention if neither key nor value is given."""
+    if (key is None) != (value is None):
+        given = "value without key" if key is None else "key without value"
+        raise TypeError(f"key and value come together or not at all, got {given}")
+    return (query, query, query) if key is None else (query, key, value)
+
+
+def causal_offset(causal: Any, L: int, S: int) -> int | None:
+    """Query i sees keys 0 to i + offset; None is no limit."""
+    if causal is False:
+        return None
+    if causal is True and L != S:
+        raise ValueError(
+            f'causal=True needs L == S, got L={L} and S={S}: say "upper_left" (query i sees keys '
+            f'0 to i) or "lower_right" (the last query sees every key)'
+        )
+    if causal is not True and (
+        not isinstance(causal, str) or causal not in ("upper_left", "lower_right")
+    ):
+        raise ValueError(
+            f'causal must be False, True, "upper_left" or "lower_right", got {causal!r}'
+        )
+    return S - L if causal == "lower_right" else 0
+
+
+def merge_masks(
+    shape: Shape,
+    convert: Callable[[str, Any], A],
+    triangle: Callable[[int, int, int], A],
+    allow: Any = None,
+    score_bias: Any = None,
+    causal: Causal = False,
+    key_allow: Any = None,
+    batched: bool = False,
+) -> tuple[A | None, A | None]:
+    """One table of what every mask lets through, and the bias, for weights of `shape`."""
+    L, S = shape[-2:]
+    legal = [(L, S), (shape[0], L, S), shape] if batched else [(L, S), shape]
+    tables = []
+    offset = causal_offset(causal, L, S)
+    if offset is not None:
+        tables.append(triangle(L, S, offset))
+    if allow is not None:
+        tables.append(_fit("allow", convert("allow", allow), legal))
+    if key_allow is not None:
+        columns = _fit("key_allow", convert("key_allow", key_allow), [(*shape[:-3], S)])
+        tables.append(columns[..., None, None, :])  # (B, 1, 1, S)
+    if score_bias is not None:
+        score_bias = _fit("score_bias", convert("score_bias", score_bias), legal)
+        tables.append(score_bias != -math.inf)
+    return reduce(operator.and_, tables) if tables else None, score_bias
+
+
+def _fit(name: str, mask: A, legal: list[Shape]) -> A:
+    """The mask with one axis for the heads, after checking its shape."""
+    size = tuple(mask.shape)
+    for full in legal:
+        if len(size) == len(full) and all(m in (1, n) for m, n in zip(size, full, strict=True)):
+            return mask[:, None] if len(legal) == len(size) == 3 else mask
+    names = " or ".join(str(full) for full in dict.fromkeys(legal))
+    raise ValueError(f"{name} must have shape {names} (1 stands for any size), got {size}")
+
+
+def drop_unseen(where: Callable[..., A], allowed: Any, key: A, value: A) -> tuple[A, A]:
+    """Zeros for every key that no query may see: its weight is 0, but 0 * NaN would be NaN."""
+    seen = allowed.any(-2)[..., None]  # (..., S, 1)
+    return where(seen, key, 0.0), where(seen, value, 0.0)

@@ -1,0 +1,252 @@
+"""Are two results the same? Judged by dtype and scale; and a whole layer held against torch's."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor, nn
+
+    from .functions import Causal
+    from .layer import MultiHeadAttention
+
+# What rounding may cost, relative to the largest number of the result.
+RTOL = {"longdouble": 1e-12, "float64": 1e-12, "float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` found. `bool(comparison)` is `comparison.ok`.
+
+    - `name`: of what was compared; `ok`: whether it agrees; `reason`: why, in words.
+    - `max_error`: the largest absolute difference; `tolerance`: the largest that is accepted. Both
+      are NaN where nothing could be compared.
+
+    >>> compare([1.0], [1.0, 2.0]).reason
+    'cannot be judged: shape (1,), expected (2,)'
+    """
+
+    name: str
+    ok: bool
+    reason: str
+    max_error: float
+    tolerance: float
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+def compare(
+    actual: Any,
+    expected: Any,
+    *,
+    rtol: float | None = None,
+    scale: float | None = None,
+    name: str = "values",
+) -> Comparison:
+    """Say whether all numbers are as expected, up to the rounding of their dtype.
+
+    `|actual - expected| <= rtol * scale`, everywhere.
+
+    - `actual` and `expected`: arrays, tensors, or what `np.asarray` takes.
+    - `scale` is the largest finite `|expected|`; `rtol` follows the coarser of the two dtypes:
+      float64 and integers 1e-12, float32 1e-5, float16 2e-3, bfloat16 2e-2.
+    - What cannot be judged (another shape, nothing to compare, NaN, infinity, no numbers) is
+      neither ok nor an exception: `reason` says why.
+    - `ValueError` for an `rtol` or a `scale` that is not a finite number >= 0.
+
+    Source: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section 1.2.
+
+    >>> compare(np.float32([1e4]), [1e4 + 0.0078125]).reason
+    'largest error 7.812e-03, tolerance 1.000e-01'
+    """
+    for label, n in (("rtol", rtol), ("scale", scale)):
+        number = isinstance(n, Real) and not isinstance(n, bool) and math.isfinite(n) and n >= 0
+        if n is not None and not number:
+            raise ValueError(f"{label} must be a finite number >= 0, got {n!r}")
+    try:
+        (a, a_rtol), (b, b_rtol) = _numbers(actual), _numbers(expected)
+        if a.shape != b.shape or not a.size:
+            raise ValueError(f"shape {a.shape}, expected {b.shape if b.size else 'numbers'}")
+    except Exception as error:  # whatever it is, it is no pass
+        return Comparison(name, False, f"cannot be judged: {error}", math.nan, math.nan)
+    with np.errstate(all="ignore"):
+        max_error = float(np.abs(a - b).max())
+    relative = max(a_rtol, b_rtol) if rtol is None else float(rtol)
+    tolerance = relative * (_largest(b) if scale is None else float(scale))
+    reason = f"largest error {max_error:.3e}, tolerance {tolerance:.3e}"
+    for label, x in (("actual", a), ("the reference", b)):
+        reason += "" if np.isfinite(x).all() else f"; {label} is not finite"
+    ok = math.isfinite(max_error) and max_error <= tolerance
+    return Comparison(name, ok, reason, max_error, tolerance)
+
+
+def _numbers(x: Any) -> tuple[NDArray[Any], float]:
+    """Numbers in float64, and the relative tolerance of the dtype they came in."""
+    if hasattr(x, "detach"):  # a tensor, without loading torch to ask
+        name, x = str(x.dtype).removeprefix("torch."), x.detach().cpu()
+        x = x.double().numpy() if x.is_floating_point() else x.numpy()
+    else:
+        x = np.asarray(x)
+        name = x.dtype.name
+    if x.dtype.kind not in "biu" and name not in RTOL:
+        raise TypeError(f"{name} is no kind of number with a known precision")
+    return x.astype(np.float64), RTOL.get(name, RTOL["float64"])
+
+
+def _largest(x: NDArray[Any]) -> float:
+    return float(np.abs(x[np.isfinite(x)]).max(initial=0))
+
+
+@dataclass(frozen=True)
+class ParityReport:
+    """What `parity` found: one `Comparison` per row. `bool(report)` is `report.ok`.
+
+    >>> print(ParityReport((compare([1.0], [1.0], name="output"),)))
+    ok   output: largest error 0.000e+00, tolerance 1.000e-12
+    """
+
+    rows: tuple[Comparison, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every row is ok, and there is one."""
+        return bool(self.rows) and all(self.rows)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        return "\n".join(f"{'ok' if r else 'FAIL':4} {r.name}: {r.reason}" for r in self.rows)
+
+
+def parity(
+    layer: MultiHeadAttention,
+    reference: nn.MultiheadAttention,
+    query: Tensor | None = None,
+    key: Tensor | None = None,
+    value: Tensor | None = None,
+    *,
+    allow: Tensor | None = None,
+    key_allow: Tensor | None = None,
+    score_bias: Tensor | None = None,
+    causal: Causal = False,
+    rtol: float | None = None,
+    seed: int = 0,
+) -> ParityReport:
+    """Hold a layer against a `torch.nn.MultiheadAttention`, gradients included.
+
+    - Compares the output with and without weights, the weights per head, and the gradients of a
+      random linear loss of these for query, key, value and every parameter.
+    - Both run as copies without dropout, the reference in float64 on the same numbers: modules,
+      modes, gradients and random states stay as they are.
+    - Inputs are batch first, whatever `reference.batch_first` says; without `query` they are drawn
+      from `torch.Generator().manual_seed(seed)`.
+    - All gradients share one scale, the largest of them: that of the key bias is 0 up to rounding.
+      A wrong key bias cannot show, as it adds one number to all scores of a query.
+    - For a query without keys torch gives NaN; such a report is not ok, and says so.
+    - `TypeError` for other modules, `ValueError` for sizes that differ.
+
+    >>> import torch, mha
+    >>> reference = torch.nn.MultiheadAttention(6, 2)
+    >>> bool(parity(mha.MultiHeadAttention.from_torch(reference), reference, causal=True))
+    True
+    """
+    import torch
+
+    ours, theirs = _copies(layer, reference)
+    masks: dict[str, Any] = {"allow": allow, "key_allow": key_allow}
+    masks |= {"score_bias": score_bias, "causal": causal}
+    precise = torch.autocast(ours.q_proj.weight.device.type, enabled=False)
+    with torch.inference_mode(False), torch.enable_grad(), precise:
+        inputs = _inputs(ours, query, key, value, seed)
+        dtype = inputs[0].dtype
+        actual = _results(ours, inputs, masks, dtype, seed)
+        masks = {"attn_mask": _attn_mask(ours, inputs, masks), "average_attn_weights": False}
+        expected = _results(theirs, [x.double() for x in inputs], masks, dtype, seed)
+    found = [_numbers(x)[0] for name, x in expected.items() if name.startswith("gradient")]
+    scale = max(_largest(x) for x in found)
+    rows = []
+    for name in actual | expected:
+        shared = scale if name.startswith("gradient") else None
+        one, other = actual.get(name), expected.get(name)
+        rows.append(compare(one, other, rtol=rtol, scale=shared, name=name))
+    return ParityReport(tuple(rows))
+
+
+def _copies(layer: Any, reference: Any) -> tuple[MultiHeadAttention, nn.MultiheadAttention]:
+    from .layer import MultiHeadAttention, read_torch
+
+    if not isinstance(layer, MultiHeadAttention):
+        raise TypeError(f"layer must be a MultiHeadAttention, got {type(layer).__name__}")
+    read_torch(reference)  # raises for what has no counterpart
+    ours, theirs = layer.widths, (reference.embed_dim, reference.kdim, reference.vdim)
+    if ours != theirs:
+        raise ValueError(f"(d_model, kdim, vdim) of layer and reference: {ours} and {theirs}")
+    layer, reference = copy.deepcopy(layer), copy.deepcopy(reference).double().train()
+    layer.dropout = reference.dropout = 0.0
+    reference.batch_first = True
+    return layer.requires_grad_(), reference.requires_grad_()
+
+
+def _inputs(layer: Any, query: Any, key: Any, value: Any, seed: int) -> list[Tensor]:
+    """[query] for self-attention, else [query, key, value]."""
+    import torch
+
+    from .functions import self_or_cross
+
+    if query is None and (key is not None or value is not None):
+        raise TypeError("key and value need a query, got none")
+    if query is None:
+        generator, like = torch.Generator().manual_seed(seed), layer.q_proj.weight
+        sizes = [(2, 5, layer.widths[0]), (2, 7, layer.widths[1]), (2, 7, layer.widths[2])]
+        drawn = [torch.randn(size, generator=generator).to(like) for size in sizes]
+        return drawn if len({*layer.widths}) > 1 else drawn[:1]
+    return [*self_or_cross(query, key, value)][: 1 if key is None else 3]
+
+
+def _attn_mask(layer: Any, inputs: list[Tensor], masks: dict[str, Any]) -> Tensor | None:
+    """All masks as the one that torch adds to the scores, (B*H, L, S) in float64."""
+    import torch
+
+    from .layer import tables
+
+    *batch, L, _ = inputs[0].shape
+    q = inputs[0].new_empty(*batch, layer.num_heads, L, inputs[-1].shape[-2])  # (B, H, L, S)
+    allowed, bias, _ = tables(q, inputs[-1], True, **masks, batched=bool(batch))
+    if allowed is None:
+        return None
+    table = torch.zeros_like(q, dtype=torch.float64) + (0.0 if bias is None else bias)
+    return torch.where(allowed, table, -math.inf).flatten(0, -3)
+
+
+def _results(
+    module: Any, inputs: list[Tensor], masks: dict[str, Any], dtype: Any, seed: int
+) -> dict[str, Tensor]:
+    """Output, output without weights, weights and all gradients, by name."""
+    import torch
+
+    from .layer import rename
+
+    leaves = [x.detach().clone().requires_grad_() for x in inputs]
+    arguments = leaves if len(leaves) == 3 else leaves * 3
+    output, weights = module(*arguments, **masks)
+    lean, _ = module(*arguments, need_weights=False, **masks)
+    results = {"output": output, "output without weights": lean, "weights": weights}
+    generator = torch.Generator().manual_seed(seed)  # for the loss, in numbers that `dtype` has
+    loss = [torch.randn(x.shape, generator=generator).to(dtype).to(x) for x in results.values()]
+    names, parameters = zip(*module.named_parameters(), strict=True)
+    gradients = torch.autograd.grad(
+        [*results.values()], [*leaves, *parameters], loss, materialize_grads=True
+    )
+    n = len(leaves)
+    by_name = dict(zip(("query", "key", "value"), gradients[:n], strict=False))
+    by_name |= rename(dict(zip(names, gradients[n:], strict=True)))
+    return results | {f"gradient of {name}": x for name, x in by_name.items()}

@@ -1,0 +1,176 @@
+"""What a page, a notebook and a terminal show: weights as a coloured table, shapes as a ledger."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+
+LEVELS = 20  # a cell's class says in which twentieth of 0 to 1 its weight lies
+
+# A notebook has no style sheet of ours. The site has, and takes this element out.
+_STYLE = "".join(
+    f".weights .w{level}{{background:color-mix(in srgb,#0a9 {100 * level // LEVELS}%,transparent)}}"
+    for level in range(LEVELS + 1)
+)
+
+
+class WeightTable:
+    """Attention weights of one head `(L, S)`: a row per query, a column per key.
+
+    `print` shows them in a terminal, Jupyter as a table: the larger the weight, the stronger the
+    colour of its cell. `queries` and `keys` name the rows and columns; `keys` alone names both.
+
+    >>> print(WeightTable([[1.0, 0.0], [0.25, 0.75]], keys=["ikan", "makan"]))
+            ikan  makan
+    ikan   1.000  0.000
+    makan  0.250  0.750
+    """
+
+    def __init__(
+        self,
+        weights: Any,
+        *,
+        keys: Sequence[str] | None = None,
+        queries: Sequence[str] | None = None,
+    ) -> None:
+        self.weights = np.asarray(weights)
+        if self.weights.ndim != 2:
+            raise ValueError(f"weights: expected shape (L, S), got {self.weights.shape}")
+        length, sources = self.weights.shape
+        self.keys = list(keys) if keys is not None else [f"token {j}" for j in range(sources)]
+        rows = queries if queries is not None else keys
+        self.queries = list(rows) if rows is not None else [f"token {i}" for i in range(length)]
+        if (len(self.queries), len(self.keys)) != (length, sources):
+            raise ValueError(
+                f"names: expected {length} queries and {sources} keys, "
+                f"got {len(self.queries)} and {len(self.keys)}"
+            )
+
+    def __str__(self) -> str:
+        rows = [["", *self.keys]]
+        for query, row in zip(self.queries, self.weights, strict=True):
+            rows.append([query, *(f"{weight:.3f}" for weight in row)])
+        return _columns(rows, right=range(1, len(rows[0])))
+
+    def to_html(self, write: Callable[[str], str] = str) -> str:
+        """Return a table; `write` turns each piece of text into the reader's language."""
+        rows = []
+        for query, row in zip(self.queries, self.weights, strict=True):
+            cells = "".join(f'<td class="{_level(w)}">{write(f"{w:.3f}")}</td>' for w in row)
+            rows.append(f'<tr><th scope="row">{escape(query)}</th>{cells}</tr>')
+        return _table("weights", ["query ↓ key →", *self.keys], rows, write)
+
+    def _repr_html_(self) -> str:
+        return f"<style>{_STYLE}</style>{self.to_html()}"
+
+
+class ShapeLedger:
+    """Each tensor that one call of a torch module makes, as captured during the call.
+
+    A row has the operation (or the submodule, such as `q_proj`), the name that the module's own
+    code gives its result, the axes and the shape; the first row is the input. The axes are read off
+    the sizes, so `sizes` has to give each axis a size of its own:
+    `{"B": 1, "T": 4, "H": 2, "d_k": 3, "d_model": 6}`.
+    """
+
+    def __init__(self, module: torch.nn.Module, x: torch.Tensor, sizes: Mapping[str, int]) -> None:
+        axes = {size: axis for axis, size in sizes.items()}
+        if len(axes) != len(sizes):
+            raise ValueError(f"sizes: expected a different one for each axis, got {dict(sizes)}")
+        results, names = _capture(module, x)
+        self.rows = [
+            (operation, names.get(id(result), ""), _axes(result.shape, axes), tuple(result.shape))
+            for operation, result in results
+        ]
+
+    def __str__(self) -> str:
+        return _columns([[str(cell) for cell in row] for row in self.rows])
+
+    def to_html(self, write: Callable[[str], str] = str) -> str:
+        """Return a table; `write` turns each piece of text into the reader's language."""
+        rows = []
+        for row in self.rows:
+            cells = (f"<code>{escape(str(cell))}</code>" if cell else "" for cell in row)
+            rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        return _table("ledger", ["operation", "name", "axes", "shape"], rows, write)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+def _capture(
+    module: torch.nn.Module, x: torch.Tensor
+) -> tuple[list[tuple[str, torch.Tensor]], dict[int, str]]:
+    """Run the module; return (operation, result) in order, and the names by the results' ids."""
+    import torch
+    from torch.overrides import TorchFunctionMode, resolve_name
+
+    results: list[tuple[str, torch.Tensor]] = [("", x)]  # holds them, so that no id comes twice
+    names: dict[int, str] = {}
+    own = {f.__code__ for f in vars(type(module)).values() if hasattr(f, "__code__")}
+    owner = {id(p): name.rpartition(".")[0] for name, p in module.named_parameters() if "." in name}
+
+    class Recorder(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            result = func(*args, **(kwargs or {}))
+            if isinstance(result, torch.Tensor):
+                children = [owner[id(arg)] for arg in args if id(arg) in owner]
+                operation = children or [_operation(resolve_name(func) or func.__name__)]
+                results.append((operation[0], result))
+            return result
+
+    def on_return(frame: Any, event: str, _: Any) -> None:
+        if event == "return" and frame.f_code in own:
+            tensors = {n: t for n, t in frame.f_locals.items() if isinstance(t, torch.Tensor)}
+            names.update({id(tensor): name for name, tensor in tensors.items()})
+
+    before = sys.getprofile()
+    sys.setprofile(on_return)
+    try:
+        with torch.no_grad(), Recorder():
+            module(x)
+    finally:
+        sys.setprofile(before)
+    return results, names
+
+
+def _operation(name: str) -> str:
+    """`torch.Tensor.__truediv__` is `/` in the code that a reader sees."""
+    last = name.rpartition(".")[2]
+    return {"__matmul__": "@", "matmul": "@", "__truediv__": "/", "div": "/"}.get(last, last)
+
+
+def _axes(shape: Iterable[int], axes: Mapping[int, str]) -> str:
+    return "(" + ", ".join(axes.get(size, "?") for size in shape) + ")"
+
+
+def _level(weight: float) -> str:
+    return f"w{round(LEVELS * min(max(weight, 0.0), 1.0))}" if np.isfinite(weight) else "wx"
+
+
+def _table(kind: str, header: list[str], rows: list[str], write: Callable[[str], str]) -> str:
+    head = "".join(f'<th scope="col">{escape(write(cell))}</th>' for cell in header)
+    return (
+        f'<table class="{kind}"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def _columns(rows: list[list[str]], right: Iterable[int] = ()) -> str:
+    """Rows of cells as aligned plain text."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        sized = enumerate(zip(row, widths, strict=True))
+        cells = [c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in sized]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
