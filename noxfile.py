@@ -11,7 +11,7 @@ PROJECT = nox.project.load_toml("pyproject.toml")
 
 def python(session: nox.Session, *command: str) -> None:
     """Install what is pinned, then run one command."""
-    groups = nox.project.dependency_groups(PROJECT, "docs", "test", "dev")
+    groups = nox.project.dependency_groups(PROJECT, "docs", "test", "browser", "dev")
     session.install("-c", "constraints.txt", "-e", ".", *groups)
     session.run("python", *command, *session.posargs)
 
@@ -32,6 +32,12 @@ def serve(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run every test; those of the site read what `docs` built."""
     python(session, "-m", "pytest")
+
+
+@nox.session(venv_location=".nox/env")
+def browser(session: nox.Session) -> None:
+    """Open every page that `docs` built in a real Chromium, which has to be installed."""
+    python(session, "-m", "pytest", "tests/browser")
 
 
 @nox.session(venv_location=".nox/env")

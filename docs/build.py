@@ -133,6 +133,10 @@ def build_language(language: str, scratch: Path) -> str:
         "JUPYTER_PLATFORM_DIRS": "1",
         "IPYTHONDIR": str(scratch / f"ipython-{language}"),
     }
+    profile = scratch / f"ipython-{language}/profile_default"
+    profile.mkdir(parents=True)
+    quiet = '{"IPKernelApp": {"log_level": 40}}'  # it warns of its port, which only this machine sees
+    (profile / "ipython_kernel_config.json").write_text(quiet)
     os.environ.update(settings)
     os.chdir(ROOT)
     from mkdocs.commands.build import build as mkdocs_build

@@ -75,7 +75,7 @@ def attention(
     check_shapes(*(array.shape for array in x.values()))
     shape = (*x["query"].shape[:-1], x["key"].shape[-2])  # (..., L, S)
     masks = merge_masks(shape, _mask, _triangle, allow, score_bias, causal)
-    scale = 1 / math.sqrt(x["query"].shape[-1]) if scale is None else float(scale)
+    scale = x["query"].shape[-1] ** -0.5 if scale is None else float(scale)
     output, weights = _attend(x["query"], x["key"], x["value"], masks, scale)
     return output.astype(dtype, copy=False), weights.astype(dtype, copy=False)
 
@@ -179,7 +179,7 @@ def multi_head_attention(
         q = split_heads(x["query"] @ x["w_q"] + x.get("b_q", 0), num_heads)  # (B, H, L, d_k)
         k = split_heads(x["key"] @ x["w_k"] + x.get("b_k", 0), num_heads)  # (B, H, S, d_k)
         v = split_heads(x["value"] @ x["w_v"] + x.get("b_v", 0), num_heads)  # (B, H, S, d_k)
-        context, weights = _attend(q, k, v, masks, 1 / math.sqrt(d_k))  # (B, H, L, d_k)
+        context, weights = _attend(q, k, v, masks, d_k**-0.5)  # (B, H, L, d_k)
         output = merge_heads(context) @ x["w_o"] + x.get("b_o", 0)  # (B, L, d_model)
     return output.astype(dtype, copy=False), weights.astype(dtype, copy=False)
 
@@ -316,8 +316,8 @@ def check_shapes(query: Shape, key: Shape, value: Shape, widths: Shape | None = 
             raise ValueError(f"{name} must have shape {full}, got {tuple(shape)}")
     if query[:-2] != key[:-2] or query[:-2] != value[:-2]:
         what = f"leading axes of query, key and value: {query[:-2]}, {key[:-2]} and {value[:-2]}"
-    elif not widths and query[-1] != key[-1]:
-        what = f"width d_k of query and key: {query[-1]} and {key[-1]}"
+    elif not widths and not query[-1] == key[-1] >= 1:
+        what = f"width d_k (at least 1) of query and key: {query[-1]} and {key[-1]}"
     elif key[-2] != value[-2]:
         what = f"length S of key and value: {key[-2]} and {value[-2]}"
     else:

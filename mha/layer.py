@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -181,7 +180,7 @@ class MultiHeadAttention(nn.Module):
             device=source.out_proj.weight.device,
             dtype=source.out_proj.weight.dtype,
         )
-        _copy(tensors, dict(layer.named_parameters()))
+        _copy(tensors, _parameters(layer))
         return layer.train(source.training)
 
     def to_torch(self) -> nn.MultiheadAttention:
@@ -205,7 +204,7 @@ class MultiHeadAttention(nn.Module):
             dtype=self.out_proj.weight.dtype,
         )
         with torch.no_grad():  # what is read are views: writing to them fills the packed matrix
-            _copy(dict(self.named_parameters()), read_torch(target))
+            _copy(_parameters(self), read_torch(target))
         return target.train(self.training)
 
     def to_numpy(self) -> Projections:
@@ -215,7 +214,7 @@ class MultiHeadAttention(nn.Module):
         (5, 6)
         """
         arrays = {}
-        for name, parameter in self.named_parameters():
+        for name, parameter in _parameters(self).items():
             projection, kind = name.split(".")  # "q_proj.weight" becomes w_q
             x = parameter.detach().cpu()
             x = x.float() if x.dtype == torch.bfloat16 else x
@@ -301,7 +300,7 @@ def read_torch(source: nn.MultiheadAttention) -> dict[str, Tensor]:
     ):
         if given:
             raise ValueError(f"this layer has no {option}, but the source has")
-    return rename(dict(source.named_parameters()))
+    return rename(_parameters(source))
 
 
 def rename(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -319,10 +318,17 @@ def rename(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return renamed
 
 
-def _copy(source: Mapping[str, Tensor], target: Mapping[str, Tensor]) -> None:
+def _parameters(module: nn.Module) -> dict[str, Tensor]:
+    return dict(module.named_parameters(remove_duplicate=False))  # tied ones count twice
+
+
+def _copy(source: dict[str, Tensor], target: dict[str, Tensor]) -> None:
     with torch.no_grad():
         for name, x in target.items():
-            x.copy_(source[name]) if name in source else x.zero_()
+            if name in source or name.endswith("weight"):
+                x.copy_(source[name])
+            else:  # a missing bias is one of zeros
+                x.zero_()
 
 
 def _heads(x: Tensor, d_k: int) -> Tensor:

@@ -65,7 +65,7 @@ def on_page_content(html, page, config, files):
 
 
 def _lay_archive(page, config, files) -> str:
-    """Put the notebook, its links leading to the site, beside the page with `mha`; return its name."""
+    """Pack the notebook, its links leading to the site, and `mha`; return the archive's name."""
     source, target = Path(page.file.abs_src_path), Path(page.file.abs_dest_path)
     notebook = re.sub(
         rf"\]\({_LINK.pattern}\)",

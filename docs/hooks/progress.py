@@ -29,4 +29,5 @@ def on_page_content(html, page, config, files):
     """Stop it, and say which page it was."""
     if hasattr(signal, "SIGALRM"):
         signal.setitimer(signal.ITIMER_REAL, 0)
-    print(f"{config.theme['language']}  {page.file.src_uri}", flush=True)
+    line = f"{config.theme['language']}  {page.file.src_uri}\n"
+    print(line, end="", flush=True)  # in one piece: the other language prints, too
