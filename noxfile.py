@@ -16,12 +16,15 @@ PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python
 
 
 def python(session: nox.Session, *command: str) -> None:
-    """Install what is pinned (not with `nox -R`), then run one command."""
-    if not PYTHON.exists():
+    """Run one command in the environment, after installing what is pinned if that has changed."""
+    pinned = Path("constraints.txt").read_bytes() + Path("pyproject.toml").read_bytes()
+    installed = ENVIRONMENT / "installed"
+    if not installed.exists() or installed.read_bytes() != pinned:
+        groups = nox.project.dependency_groups(PROJECT, "docs", "test", "browser", "dev")
+        pip = [PYTHON, "-m", "pip", "install", "--quiet", "-c", "constraints.txt"]
         session.run(sys.executable, "-m", "venv", ENVIRONMENT, external=True)
-    groups = nox.project.dependency_groups(PROJECT, "docs", "test", "browser", "dev")
-    pip = [PYTHON, "-m", "pip", "install", "--quiet", "-c", "constraints.txt"]
-    session.run_install(*pip, *groups, "-e", ".", external=True)
+        session.run(*pip, *groups, "-e", ".", external=True)
+        installed.write_bytes(pinned)
     session.run(PYTHON, *command, external=True)
 
 
@@ -33,8 +36,8 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def serve(session: nox.Session) -> None:
-    """Build the site, serve it, and build it again on each change."""
-    python(session, "docs/build.py", "--serve")
+    """Build the site, serve it, and build again what changes."""
+    python(session, "docs/serve.py")
 
 
 @nox.session
@@ -53,8 +56,8 @@ def browser(session: nox.Session) -> None:
 def lint(session: nox.Session) -> None:
     """Check style and types."""
     python(session, "-m", "ruff", "check")
-    session.run(PYTHON, "-m", "ruff", "format", "--check", external=True)
-    session.run(PYTHON, "-m", "mypy", external=True)
+    python(session, "-m", "ruff", "format", "--check")
+    python(session, "-m", "mypy")
 
 
 @nox.session
