@@ -61,6 +61,12 @@ def lint(session: nox.Session) -> None:
 
 
 @nox.session
+def faults(session: nox.Session) -> None:
+    """Write docs/FAULTS.md: what stops a build, and the words in which it does."""
+    python(session, "tests/site/faults.py")
+
+
+@nox.session
 def parity(session: nox.Session) -> None:
     """Print the parity matrix: mha against torch, cell by cell."""
     python(session, "docs/examples/parity_matrix.py")

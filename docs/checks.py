@@ -138,7 +138,7 @@ def figures(line: str) -> list[str]:
     """The figures in a sentence; `head 1` and `tokens 0 and 2` are names."""
     name = rf"\b(?:{NAMES})\s+\d+(?:\s*(?:[–,]|dan|and)\s*\d+)*"
     rest = re.sub(name, " ", line, flags=re.IGNORECASE)
-    return re.findall(r"(?<![\w-])\d[\d.,]*(?:\s*%)?", rest)
+    return re.findall(r"(?<![\w-])\d(?:[\d.,]*\d)?(?:\s*%)?", rest)
 
 
 def check_site(site: Path, docs: Path) -> list[str]:
@@ -191,8 +191,8 @@ def check_html(path: Path, soup, site: Path, pages: dict) -> list[str]:
     ]
     canonical = soup.select_one("link[rel=canonical]")
     base = canonical["href"] if canonical else None
-    for tag, attribute in (("a", "href"), ("link", "href"), ("script", "src"), ("img", "src")):
-        for element in soup.select(f"{tag}[{attribute}]"):
+    for attribute in ("href", "src", "poster", "data", "action"):
+        for element in soup.select(f"[{attribute}]"):
             problems += _check_address(element, element[attribute], path, site, pages, base)
     return problems
 
@@ -203,6 +203,8 @@ def _has_inline_style_or_handler(element) -> bool:
 
 def _check_address(element, address: str, path: Path, site: Path, pages: dict, base) -> list[str]:
     parts = urlsplit(address)
+    if parts.scheme == "data":
+        return []
     if parts.scheme or parts.netloc:
         harmless = element.name == "a" or element.get("rel") == ["canonical"]
         return [] if harmless else [f"would fetch {address}"]
@@ -321,5 +323,5 @@ def _difference(one, two) -> str:
         for left, right in zip(one, two, strict=False):
             if left != right:
                 return f"{left!r} / {right!r}"
-        return f"{len(one)} / {len(two)} parts"
+        return f"only there {one[len(two) :]}, only here {two[len(one) :]}"
     return f"{one!r} / {two!r}"

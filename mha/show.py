@@ -1,4 +1,4 @@
-"""What a page, a notebook and a terminal show: weights as a coloured table, shapes as a ledger."""
+"""Weights as a coloured table, shapes as a ledger: for pages, notebooks and terminals."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ _STYLE = "".join(
 class WeightTable:
     """Attention weights of one head `(L, S)`: a row per query, a column per key.
 
-    `print` shows them in a terminal, Jupyter as a table: the larger the weight, the stronger the
-    colour of its cell. `queries` and `keys` name the rows and columns; `keys` alone names both.
+    `print` writes plain text; Jupyter shows a table in which the larger the weight, the stronger
+    the colour of its cell. `queries` and `keys` name the rows and columns; `keys` alone names both.
+    `ValueError` if `weights` is not a matrix or the number of names does not fit.
 
     >>> print(WeightTable([[1.0, 0.0], [0.25, 0.75]], keys=["ikan", "makan"]))
             ikan  makan
@@ -60,7 +61,7 @@ class WeightTable:
         return _columns(rows, right=range(1, len(rows[0])))
 
     def to_html(self, write: Callable[[str], str] = str) -> str:
-        """Return a table; `write` turns each piece of text into the reader's language."""
+        """Return an HTML table; `write` turns each piece of text into the reader's language."""
         rows = []
         for query, row in zip(self.queries, self.weights, strict=True):
             cells = "".join(f'<td class="{_level(w)}">{write(f"{w:.3f}")}</td>' for w in row)
@@ -72,12 +73,12 @@ class WeightTable:
 
 
 class ShapeLedger:
-    """Each tensor that one call of a torch module makes, as captured during the call.
+    """Every tensor that one call of a torch module creates, recorded during the call.
 
     A row has the operation (or the submodule, such as `q_proj`), the name that the module's own
-    code gives its result, the axes and the shape; the first row is the input. The axes are read off
-    the sizes, so `sizes` has to give each axis a size of its own:
-    `{"B": 1, "T": 4, "H": 2, "d_k": 3, "d_model": 6}`.
+    code gives the result, its axes and its shape; the first row is the input. Axes are recognised
+    by their size, so `sizes` has to give each axis a different one:
+    `{"B": 1, "T": 4, "H": 2, "d_k": 3, "d_model": 6}`; `ValueError` if it does not.
     """
 
     def __init__(self, module: torch.nn.Module, x: torch.Tensor, sizes: Mapping[str, int]) -> None:
@@ -94,7 +95,7 @@ class ShapeLedger:
         return _columns([[str(cell) for cell in row] for row in self.rows])
 
     def to_html(self, write: Callable[[str], str] = str) -> str:
-        """Return a table; `write` turns each piece of text into the reader's language."""
+        """Return an HTML table; `write` turns each piece of text into the reader's language."""
         rows = []
         for row in self.rows:
             cells = (f"<code>{escape(str(cell))}</code>" if cell else "" for cell in row)

@@ -17,6 +17,7 @@ import random
 import re
 import runpy
 import sys
+import traceback
 from html import escape
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from stamp import stamp
 from words import WORDS, localise, writer
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-SECTION = re.compile(r"# --8<-- \[(start|end):")
+SECTION = re.compile(r"# --8<-- \[(?:start|end):(?P<name>.*)\]")
 
 
 class Current:
@@ -86,6 +87,9 @@ def on_page_content(html, page, config, files):
                 f"{page.file.src_uri}: the page shows\n{shown}\nbut its example prints\n"
                 f"{Current.output}"
             )
+    for name, value in Current.values.items():
+        if type(value).__name__ in ("Comparison", "ParityReport") and not value:
+            raise PluginError(f"{page.file.src_uri}: {name} is not ok: {value}")
     silent = set(executable_lines(Current.listing)) - Current.explained
     if silent:
         raise PluginError(
@@ -102,11 +106,23 @@ def run(example: Path) -> tuple[dict, str]:
     try:
         with contextlib.redirect_stdout(output):
             values = runpy.run_path(str(example))
-    except BaseException as error:
-        raise PluginError(f"{example.name}: {type(error).__name__}: {error}") from error
+    except BaseException as error:  # it may even call sys.exit()
+        where = _place(example, error)
+        raise PluginError(f"{Current.name}: {where}: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(str(EXAMPLES))
     return values, output.getvalue()
+
+
+def _place(example: Path, error: BaseException) -> str:
+    """The line and the section of the example in which an error came up."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(example)]
+    if not lines:
+        return example.name
+    above = example.read_text("utf-8").splitlines()[: lines[-1]]
+    names = [match["name"] for line in above if (match := SECTION.search(line))]
+    return f"{example.name}:{lines[-1]}, section {names[-1] if names else '–'}"
 
 
 def _drawings() -> dict:

@@ -56,7 +56,7 @@ def forms(root: str) -> set[str]:
     nasal = nasal.rstrip("-")
     return {
         f"{root}annya",
-        *(f"{prefix}{root}{suffix}" for prefix in ("di", "ter") for suffix in ("kan", "i")),
-        *(f"me{nasal}{rest}{suffix}" for suffix in ("kan", "i")),
+        f"di{root}kan",
+        f"me{nasal}{rest}kan",
         f"pe{nasal}{rest}annya",
     }

@@ -1,5 +1,6 @@
 """The finished site in a real Chromium, served under a sub-path as a project page is."""
 
+import contextlib
 import functools
 import http.server
 import os
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
-ROOT = Path(__file__).parents[2]
+SITE = Path(__file__).parents[2] / "site"
 SUB_PATH = "a/sub-path"
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = [
@@ -24,6 +25,13 @@ FLAGS = [
 ]
 
 
+@pytest.fixture(scope="session")
+def root_address():
+    """Where the site is served at the root of a host: its 404 page is made for one place."""
+    with serving(SITE) as host:
+        yield host
+
+
 class Quiet(http.server.SimpleHTTPRequestHandler):
     """Serves files without a line for each."""
 
@@ -33,16 +41,24 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory):
-    """Where the site is served."""
-    if not (ROOT / "site/index.html").exists():
-        pytest.fail("no site: run `nox -s docs` first")
+    """Where the site is served: below a sub-path."""
     root = tmp_path_factory.mktemp("host")
-    shutil.copytree(ROOT / "site", root / SUB_PATH)
-    handler = functools.partial(Quiet, directory=root)
+    shutil.copytree(SITE, root / SUB_PATH)
+    with serving(root) as host:
+        yield f"{host}{SUB_PATH}/"
+
+
+@contextlib.contextmanager
+def serving(folder: Path):
+    """A server on this machine for the files of a folder."""
+    if not (SITE / "index.html").exists():
+        pytest.fail("no site: run `nox -s docs` first")
+    handler = functools.partial(Quiet, directory=folder)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/{SUB_PATH}/"
+    yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
+    server.server_close()
 
 
 @pytest.fixture(scope="session")
@@ -87,12 +103,12 @@ def watch(chromium, address):
     """Open pages: `watch(width=360, scheme="dark")`."""
     contexts = []
 
-    def open_one(width: int = 1280, scheme: str = "light", **options) -> Watched:
+    def open_one(width: int = 1280, scheme: str = "light", at: str = address, **options) -> Watched:
         context = chromium.new_context(
             viewport={"width": width, "height": 800}, color_scheme=scheme, **options
         )
         contexts.append(context)
-        return Watched(context, address)
+        return Watched(context, at)
 
     yield open_one
     for context in contexts:

@@ -1,0 +1,208 @@
+"""What must stop a build, one by one, and the words in which it does.
+
+`python tests/site/faults.py` writes the list for contributors, docs/FAULTS.md, from real builds.
+"""
+
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from small_project import EXAMPLE, PAGE, Project
+
+LIST = Path(__file__).parents[2] / "docs/FAULTS.md"
+END = "# --8<-- [end:first]"
+HEADER = """# What stops a build
+
+Each of these faults was put into a small project, in turn, and the project was built. The build failed
+with this message and left the site as it was. `nox -s faults` writes this list.
+
+"""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault, how it gets into a project, and what the message has to name."""
+
+    name: str
+    inject: Callable[[Project], None]
+    names: tuple[str, ...]
+
+
+def in_block(code: str) -> Callable[[Project], None]:
+    """Add code to the page's only block."""
+    return lambda project: project.edit("docs/examples/page.py", END, f"{code}\n{END}")
+
+
+def on_page(old: str, new: str) -> Callable[[Project], None]:
+    """Change the page in both languages."""
+    return lambda project: project.edit_page(old, new)
+
+
+def in_one(addition: str) -> Callable[[Project], None]:
+    """Add something to the Indonesian page only."""
+    return lambda project: project.edit("docs/id/page.md", "dan $d_k$", f"dan $d_k$ {addition}")
+
+
+def in_notebook(code: str) -> Callable[[Project], None]:
+    """Add a notebook with this cell."""
+    return lambda project: project.add_notebook("x = 1", code)
+
+
+def _only_in_one_language(path: str) -> Callable[[Project], None]:
+    def inject(project: Project) -> None:
+        project.add_notebook("x = 1")
+        del project.files[path]
+
+    return inject
+
+
+def _older(project: Project) -> None:
+    project.renew_stamps = False
+    for name in ("index.md", "page.md"):
+        project.edit(f"docs/en/{name}", "---\n", '---\nsource: "000000000000"\n')
+
+
+def _full_disk(project: Project) -> None:
+    project.largest_file = 100_000  # bytes, less than the theme's style sheet
+
+
+PARITY = """import mha
+check = mha.compare([1.0], [1.0 + 1e-9], name="output")"""
+LINE = "Nilainya `#!live value`"
+FAULTS = [
+    Fault("an exception in a block", in_block("1 / 0"), ("page.py", "ZeroDivisionError", "first")),
+    Fault(
+        "`sys.exit(0)` in a block", in_block("import sys; sys.exit(0)"), ("page.py", "SystemExit")
+    ),
+    Fault(
+        "a block without end", in_block("while True: pass"), ("page.md", "no end after", "first")
+    ),
+    Fault("a missing section", on_page("page.py:first", "page.py:gone"), ("page.md", "gone")),
+    Fault(
+        "a section renamed in the example only",
+        lambda project: project.files.update(
+            {"docs/examples/page.py": EXAMPLE.replace("first", "new")}
+        ),
+        ("page.md", "first"),
+    ),
+    Fault(
+        "output that differs from the script's", in_block("print(__name__)"), ("page.md", "prints")
+    ),
+    Fault(
+        "output that the page loses",
+        in_block("import sys; n = sys.stdout.write('lost')"),
+        ("page.md", "prints", "lost"),
+    ),
+    Fault(
+        "a comparison that fails", in_block(PARITY), ("page.md", "check is not ok", "largest error")
+    ),
+    Fault("a failing cell", in_notebook("1 / 0"), ("lab.ipynb", "ZeroDivisionError", "1 / 0")),
+    Fault("a kernel that dies", in_notebook("import os; os._exit(1)"), ("lab.ipynb", "died")),
+    Fault("a cell without end", in_notebook("while True: pass"), ("lab.ipynb", "no end after")),
+    Fault(
+        "a page in one language only",
+        _only_in_one_language("docs/en/page.md"),
+        ("docs/en/page.md", "missing"),
+    ),
+    Fault(
+        "a notebook in one language only",
+        _only_in_one_language("docs/en/lab.ipynb"),
+        ("docs/en/lab.ipynb", "missing"),
+    ),
+    Fault(
+        "a heading in one language only", in_one("\n\n## Lagi { #more }\n"), ("page.md", "'more'")
+    ),
+    Fault("a block in one language only", in_one("\n\n```\nx\n```\n"), ("page.md#page", "code")),
+    Fault("a link in one language only", in_one("[lagi](index.md)"), ("page.md#page", "links")),
+    Fault(
+        "a figure in one language only", in_one("`#!live 2 * value`"), ("page.md#page", "2 * value")
+    ),
+    Fault("a formula in one language only", in_one("$d_v$"), ("page.md#page", "$d_v$")),
+    Fault("a translation older than its page", _older, ("docs/en/page.md", "has changed since")),
+    Fault("a dead link", on_page("index.md#home", "gone.md"), ("page.md", "gone.md")),
+    Fault("a dead anchor", on_page("#home", "#gone"), ("page.md", "#gone")),
+    Fault(
+        "a dead anchor in the other language",
+        on_page(LINE, '<a href="../en/page/#gone">x</a>'),
+        ("page/index.html", "#gone"),
+    ),
+    Fault(
+        "a dead anchor in a notebook",
+        lambda project: (
+            project.add_notebook("x = 1"),
+            project.edit_page("index.md#home", "lab.ipynb#gone"),
+        ),
+        ("page/index.html", "#gone"),
+    ),
+    Fault("a broken formula", on_page("$d_k$", "$\\frac{d_k$"), ("page.md", "formula", "braces")),
+    Fault("an unknown command in a formula", on_page("$d_k$", "$\\nono$"), ("page.md", "\\nono")),
+    Fault(
+        "a figure typed by hand", on_page(LINE, "Nilainya 0,5"), ("page.md:", "'0,5'", "by hand")
+    ),
+    Fault("a figure that fails", on_page("live value", "live gone"), ("page.md", "#!live gone")),
+    Fault(
+        "a figure that is not a number",
+        on_page("live value", "live value * float('nan')"),
+        ("page.md", "not a finite number"),
+    ),
+    Fault("a page without title", on_page("title: Halaman\n", ""), ("page.md", "no title")),
+    Fault(
+        "a page without description",
+        on_page("description: Halaman dengan satu contoh.\n", ""),
+        ("page.md", "no description"),
+    ),
+    Fault(
+        "an image without alternative text",
+        on_page(LINE, '<img src="data:,">'),
+        ("page/index.html", "alternative text"),
+    ),
+    Fault(
+        "variables of another page",
+        on_page('session="page"', 'session="index"'),
+        ("page.md", 'session="page"'),
+    ),
+    Fault(
+        "a request to another host",
+        on_page(LINE, '<img alt="x" src="https://host.example/x.png">'),
+        ("page/index.html", "https://host.example/x.png"),
+    ),
+    Fault(
+        "an inline style",
+        on_page(LINE, '<b style="color: red">x</b>'),
+        ("page/index.html", "style"),
+    ),
+    Fault("a full disk", _full_disk, ("File too large",)),
+]
+
+
+def message(stderr: str, root: Path) -> str:
+    """The message without what differs from machine to machine."""
+    text = stderr.strip().partition("\n")[2].replace(f"{root}/", "").replace(str(root), "")
+    return re.sub(r"(?m)^  File .*site-packages.*\n(?:    .*\n)*", "", text)
+
+
+def entry(fault: Fault, stderr: str, root: Path) -> str:
+    """A paragraph of the list."""
+    lines = [line for line in message(stderr, root).splitlines() if line.strip()]
+    return f"## {fault.name[0].upper()}{fault.name[1:]}\n\n```text\n{lines[0]}\n```\n"
+
+
+def main() -> int:
+    """Write the list."""
+    entries = []
+    for fault in FAULTS:
+        with tempfile.TemporaryDirectory() as folder:
+            project = Project(Path(folder).resolve())
+            fault.inject(project)
+            entries.append(entry(fault, project.build().stderr, project.root))
+        print(fault.name, flush=True)
+    LIST.write_text(HEADER + "\n".join(entries), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    assert PAGE
+    sys.exit(main())
