@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -75,7 +76,7 @@ def attention(
     check_shapes(*(array.shape for array in x.values()))
     shape = (*x["query"].shape[:-1], x["key"].shape[-2])  # (..., L, S)
     masks = merge_masks(shape, _mask, _triangle, allow, score_bias, causal)
-    scale = x["query"].shape[-1] ** -0.5 if scale is None else float(scale)
+    scale = check_scale(scale, x["query"].shape[-1])
     output, weights = _attend(x["query"], x["key"], x["value"], masks, scale)
     return output.astype(dtype, copy=False), weights.astype(dtype, copy=False)
 
@@ -92,7 +93,7 @@ def split_heads(x: A, num_heads: int) -> A:
     >>> split_heads(np.array([[0, 1, 2, 3]]), 2).tolist()
     [[[0, 1]], [[2, 3]]]
     """
-    x = _array(x, 2, "(..., L, H*d)")
+    x = _array("x", x, 2, "(..., L, H*d)")
     d = check_heads(x.shape[-1], num_heads)
     return x.reshape(*x.shape[:-1], num_heads, d).swapaxes(-3, -2)  # (..., H, L, d)
 
@@ -109,7 +110,7 @@ def merge_heads(x: A) -> A:
     >>> merge_heads(np.array([[[0, 1]], [[2, 3]]])).tolist()
     [[0, 1, 2, 3]]
     """
-    x = _array(x, 3, "(..., H, L, d)")
+    x = _array("x", x, 3, "(..., H, L, d)")
     H, L, d = x.shape[-3:]
     return x.swapaxes(-3, -2).reshape(*x.shape[:-3], L, H * d)  # (..., L, H*d)
 
@@ -154,11 +155,10 @@ def multi_head_attention(
     `concat(head_1, ..., head_H) @ w_o + b_o`; head h attends with its own `d_k = d_model / H`
     columns of `query @ w_q + b_q`, `key @ w_k + b_k` and `value @ w_v + b_v`.
 
-    - query `(B, L, d_model)`, key `(B, S, kdim)`, value `(B, S, vdim)` give output
-      `(B, L, d_model)` and weights `(B, H, L, S)`, or all of them without `B`. Neither key nor
-      value means self-attention.
-    - Masks as in `attention`: `(L, S)`, `(B, L, S)` or `(B, H, L, S)`, without `B` also
-      `(H, L, S)`; `key_allow` (bool, True = not padding) is `(B, S)` or `(S,)`.
+    - query `(B, L, d_model)`, key `(B, S, kdim)`, value `(B, S, vdim)` give `(B, L, d_model)` and
+      weights `(B, H, L, S)`; also all without `B`. Neither key nor value: self-attention.
+    - Masks as in `attention`: `(L, S)`, `(B, L, S)`, `(B, H, L, S)`; `key_allow` `(B, S)` is bool,
+      True = not padding.
     - `ValueError` for sizes that do not fit, `TypeError` for a wrong dtype or a key without value.
 
     Source: Vaswani et al., *Attention Is All You Need* (2017), section 3.2.2.
@@ -168,11 +168,11 @@ def multi_head_attention(
     (2, 2, 2)
     """
     query, key, value = self_or_cross(query, key, value)
-    given = {name: array for name, array in vars(projections).items() if array is not None}
+    given = {n: w for n, w in vars(projections).items() if w is not None or n.startswith("w")}
     x, dtype = _floats(query=query, key=key, value=value, **given)
     check_shapes(x["query"].shape, x["key"].shape, x["value"].shape, _widths(x))
-    d_k = check_heads(x["query"].shape[-1], num_heads)
-    *batch, L, _ = x["query"].shape
+    *batch, L, d_model = x["query"].shape
+    d_k = check_heads(d_model, num_heads)
     shape = (*batch, num_heads, L, x["key"].shape[-2])  # (B, H, L, S)
     masks = merge_masks(shape, _mask, _triangle, allow, score_bias, causal, key_allow, bool(batch))
     with np.errstate(all="ignore"):
@@ -202,7 +202,7 @@ def unpack_qkv(packed: A, *, layout: str = "block", num_heads: int | None = None
     """
     if layout not in ("block", "interleaved"):
         raise ValueError(f'layout must be "block" or "interleaved", got {layout!r}')
-    packed = _array(packed, 1, "(3*d_model, ...)")
+    packed = _array("packed", packed, 1, "(3*d_model, ...)")
     n, *rest = packed.shape
     if n % 3:
         raise ValueError(f"packed must have shape (3*d_model, ...), got {tuple(packed.shape)}")
@@ -243,10 +243,10 @@ def _softmax_in_place(scores: NDArray[Any], axis: int) -> NDArray[Any]:
     return scores
 
 
-def _array(x: A, ndim: int, full: str) -> A:
+def _array(name: str, x: A, ndim: int, full: str) -> A:
     array: Any = x if hasattr(x, "swapaxes") else np.asarray(x)
     if array.ndim < ndim:
-        raise ValueError(f"expected shape {full}, got {tuple(array.shape)}")
+        raise ValueError(f"{name} must have shape {full}, got {tuple(array.shape)}")
     return array  # type: ignore[no-any-return]
 
 
@@ -263,15 +263,16 @@ def _floats(**given: ArrayLike) -> tuple[dict[str, NDArray[Any]], np.dtype[Any]]
 
 def _widths(x: dict[str, NDArray[Any]]) -> Shape:
     """d_model, kdim and vdim, after checking every matrix and bias."""
-    rows = {"w_q": "d_model", "w_k": "kdim", "w_v": "vdim", "w_o": "d_model"}
-    size = {rows[name]: x[name].shape[0] if x[name].ndim else 0 for name in ("w_q", "w_k", "w_v")}
-    for width, number in size.items():
+    size = [x[name].shape[0] if x[name].ndim else 0 for name in ("w_q", "w_k", "w_v")]
+    for width, number in zip(("d_model", "kdim", "vdim"), size, strict=True):
         check_count(width, number)
-    for name in x.keys() - {"query", "key", "value"}:
-        full = (*([size[rows[name]]] if name in rows else []), size["d_model"])
-        if x[name].shape != full:
-            raise ValueError(f"{name} must have shape {full}, got {x[name].shape}")
-    return tuple(size.values())
+    d_model, kdim, vdim = size
+    rows = {"w_q": (d_model,), "w_k": (kdim,), "w_v": (vdim,), "w_o": (d_model,)}
+    for name, array in x.items():
+        full = (*rows.get(name, ()), d_model)
+        if name not in ("query", "key", "value") and array.shape != full:
+            raise ValueError(f"{name} must have shape {full}, got {array.shape}")
+    return d_model, kdim, vdim
 
 
 def _mask(name: str, mask: ArrayLike) -> NDArray[Any]:
@@ -304,16 +305,21 @@ def check_heads(d_model: int, num_heads: Any) -> int:
     return int(d_model // num_heads)
 
 
+def check_scale(scale: Any, d_k: int) -> float:
+    """The given scale, or that of the paper; a tensor is refused, as its gradient would be lost."""
+    if scale is not None and not isinstance(scale, Real):
+        raise TypeError(f"scale must be a number or None, got {type(scale).__name__}")
+    return d_k**-0.5 if scale is None else float(scale)
+
+
 def check_shapes(query: Shape, key: Shape, value: Shape, widths: Shape | None = None) -> None:
     """Nothing is stretched. With `widths`, the input of several heads: two or three axes."""
     for i, shape in enumerate((query, key, value)):
         rank = len(shape)
         if rank < 2 or (widths and (rank > 3 or shape[-1] != widths[i])):
-            name, n = ("query", "key", "value")[i], "LSS"[i]
-            full = (
-                f"(B, {n}, {widths[i]}) or ({n}, {widths[i]})" if widths else f"(..., {n}, width)"
-            )
-            raise ValueError(f"{name} must have shape {full}, got {tuple(shape)}")
+            name, own = ("query", "key", "value")[i], f"{'LSS'[i]}, {widths[i] if widths else 'd'}"
+            full = f"(B, {own}) or ({own})" if widths else f"(..., {own})"
+            raise ValueError(f"{name} must have shape {full}, got {shape}")
     if query[:-2] != key[:-2] or query[:-2] != value[:-2]:
         what = f"leading axes of query, key and value: {query[:-2]}, {key[:-2]} and {value[:-2]}"
     elif not widths and not query[-1] == key[-1] >= 1:

@@ -18,6 +18,7 @@ from .functions import (
     causal_offset,
     check_count,
     check_heads,
+    check_scale,
     check_shapes,
     drop_unseen,
     merge_masks,
@@ -52,7 +53,8 @@ def torch_attention(
     - Dropout acts on the weights that multiply `value`; those returned are from before it.
     - `need_weights=False` gives `(output, None)` from torch's fused kernel: same output, same
       gradients. Second derivatives and forward mode need the weights; `torch.func.vmap` works on
-      both paths, but warns that the kernel then runs sample by sample.
+      both paths, but warns that the kernel then runs sample by sample. The kernel adds masks to
+      the scores, so scores have to be within the range of their dtype, blocked ones too.
     - `ValueError` for sizes that do not fit, `TypeError` for a wrong dtype.
 
     Source: Vaswani et al., *Attention Is All You Need* (2017), section 3.2.1.
@@ -65,7 +67,7 @@ def torch_attention(
     _check_tensors(query, (query, key, value), ("d_k", "d_k", "d_v"))
     check_shapes(tuple(query.shape), tuple(key.shape), tuple(value.shape))
     masks = tables(query, key, need_weights, allow, score_bias, causal)
-    scale = query.shape[-1] ** -0.5 if scale is None else float(scale)
+    scale = check_scale(scale, query.shape[-1])
     return _attend(query, key, value, masks, scale, dropout_p, need_weights)
 
 
@@ -230,10 +232,8 @@ def masks_from_torch(
 ) -> dict[str, Tensor]:
     """Translate masks of `torch.nn.MultiheadAttention`: `layer(x, **masks_from_torch(...))`.
 
-    There, a bool mask says True for *blocked* and a float mask is added to the scores.
-
-    - A bool `attn_mask` becomes `allow`, a bool `key_padding_mask` becomes `key_allow`, a float one
-      of either kind joins `score_bias`. The result holds only the keys that are needed.
+    - A bool `attn_mask`, where True *blocks*, becomes `allow`, a bool `key_padding_mask` becomes
+      `key_allow`, a float one of either kind joins `score_bias`; only what is needed is there.
     - `attn_mask` is `(L, S)`, or `(B*H, L, S)` with slice `b*H + h` for head h of sample b: this
       needs `num_heads` and becomes `(B, H, L, S)`. `key_padding_mask` is `(B, S)` or `(S,)`.
     - `UserWarning` for a float mask of zeros and ones, `TypeError` for integers or a missing
@@ -267,7 +267,7 @@ def masks_from_torch(
 
 def _check_torch_mask(name: str, mask: Tensor, ranks: tuple[int, int]) -> None:
     if not isinstance(mask, Tensor) or (mask.dtype != torch.bool and not mask.is_floating_point()):
-        got = getattr(mask, "dtype", type(mask).__name__)
+        got = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
         raise TypeError(f"{name} must be a bool or floating point tensor, got {got}")
     if mask.ndim not in ranks:
         raise ValueError(f"{name} must have {ranks[0]} or {ranks[1]} axes, got {tuple(mask.shape)}")

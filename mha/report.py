@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from .layer import MultiHeadAttention
 
 # What rounding may cost, relative to the largest number of the result.
-RTOL = {"longdouble": 1e-12, "float64": 1e-12, "float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
+RTOL = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
+RTOL[np.dtype(np.longdouble).name] = RTOL["float64"]
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,9 @@ def compare(
     scale: float | None = None,
     name: str = "values",
 ) -> Comparison:
-    """Say whether all numbers are as expected, up to the rounding of their dtype.
+    """Say whether `|actual - expected| <= rtol * scale` everywhere.
 
-    `|actual - expected| <= rtol * scale`, everywhere.
-
-    - `actual` and `expected`: arrays, tensors, or what `np.asarray` takes.
+    - `actual` and `expected` are arrays, tensors, or what `np.asarray` takes.
     - `scale` is the largest finite `|expected|`; `rtol` follows the coarser of the two dtypes:
       float64 and integers 1e-12, float32 1e-5, float16 2e-3, bfloat16 2e-2.
     - What cannot be judged (another shape, nothing to compare, NaN, infinity, no numbers) is
@@ -143,15 +142,14 @@ def parity(
 ) -> ParityReport:
     """Hold a layer against a `torch.nn.MultiheadAttention`, gradients included.
 
-    - Compares the output with and without weights, the weights per head, and the gradients of a
+    - Compares the outputs with and without weights, the weights per head, and the gradients of a
       random linear loss of these for query, key, value and every parameter.
-    - Both run as copies without dropout, the reference in float64 on the same numbers: modules,
-      modes, gradients and random states stay as they are.
+    - Both run as copies without dropout, the reference in float64 on the same numbers.
     - Inputs are batch first, whatever `reference.batch_first` says; without `query` they are drawn
       from `torch.Generator().manual_seed(seed)`.
-    - All gradients share one scale, the largest of them: that of the key bias is 0 up to rounding.
-      A wrong key bias cannot show, as it adds one number to all scores of a query.
-    - For a query without keys torch gives NaN; such a report is not ok, and says so.
+    - Gradients share one scale, the largest of them: that of the key bias is 0 up to rounding. A
+      wrong key bias cannot show: it adds one number to all scores of a query.
+    - For queries without keys torch gives NaN: such a report is not ok, and says so.
     - `TypeError` for other modules, `ValueError` for sizes that differ.
 
     >>> import torch, mha
@@ -161,24 +159,12 @@ def parity(
     """
     import torch
 
-    ours, theirs = _copies(layer, reference)
-    masks: dict[str, Any] = {"allow": allow, "key_allow": key_allow}
-    masks |= {"score_bias": score_bias, "causal": causal}
-    precise = torch.autocast(ours.q_proj.weight.device.type, enabled=False)
-    with torch.inference_mode(False), torch.enable_grad(), precise:
+    masks = {"allow": allow, "key_allow": key_allow, "score_bias": score_bias}
+    with torch.inference_mode(False), torch.enable_grad():
+        ours, theirs = _copies(layer, reference)
         inputs = _inputs(ours, query, key, value, seed)
-        dtype = inputs[0].dtype
-        actual = _results(ours, inputs, masks, dtype, seed)
-        masks = {"attn_mask": _attn_mask(ours, inputs, masks), "average_attn_weights": False}
-        expected = _results(theirs, [x.double() for x in inputs], masks, dtype, seed)
-    found = [_numbers(x)[0] for name, x in expected.items() if name.startswith("gradient")]
-    scale = max(_largest(x) for x in found)
-    rows = []
-    for name in actual | expected:
-        shared = scale if name.startswith("gradient") else None
-        one, other = actual.get(name), expected.get(name)
-        rows.append(compare(one, other, rtol=rtol, scale=shared, name=name))
-    return ParityReport(tuple(rows))
+        with torch.autocast(inputs[0].device.type, enabled=False):
+            return _report(ours, theirs, inputs, {**masks, "causal": causal}, rtol, seed)
 
 
 def _copies(layer: Any, reference: Any) -> tuple[MultiHeadAttention, nn.MultiheadAttention]:
@@ -196,57 +182,72 @@ def _copies(layer: Any, reference: Any) -> tuple[MultiHeadAttention, nn.Multihea
     return layer.requires_grad_(), reference.requires_grad_()
 
 
-def _inputs(layer: Any, query: Any, key: Any, value: Any, seed: int) -> list[Tensor]:
-    """[query] for self-attention, else [query, key, value]."""
+def _inputs(layer: Any, query: Any, key: Any, value: Any, seed: int) -> tuple[Tensor, ...]:
+    """What was given, or random numbers: cross-attention if the widths differ."""
     import torch
 
     from .functions import self_or_cross
 
-    if query is None and (key is not None or value is not None):
+    if query is not None:
+        return self_or_cross(query, key, value)
+    if key is not None or value is not None:
         raise TypeError("key and value need a query, got none")
-    if query is None:
-        generator, like = torch.Generator().manual_seed(seed), layer.q_proj.weight
-        sizes = [(2, 5, layer.widths[0]), (2, 7, layer.widths[1]), (2, 7, layer.widths[2])]
-        drawn = [torch.randn(size, generator=generator).to(like) for size in sizes]
-        return drawn if len({*layer.widths}) > 1 else drawn[:1]
-    return [*self_or_cross(query, key, value)][: 1 if key is None else 3]
+    generator, like = torch.Generator().manual_seed(seed), layer.q_proj.weight
+    sizes = [(2, length, width) for length, width in zip((5, 7, 7), layer.widths, strict=True)]
+    query, key, value = (torch.randn(size, generator=generator).to(like) for size in sizes)
+    return (query, key, value) if len({*layer.widths}) > 1 else (query, query, query)
 
 
-def _attn_mask(layer: Any, inputs: list[Tensor], masks: dict[str, Any]) -> Tensor | None:
+def _report(
+    ours: Any, theirs: Any, inputs: Any, masks: dict[str, Any], rtol: float | None, seed: int
+) -> ParityReport:
+    actual = _results(ours, inputs, masks, inputs[0].dtype, seed)
+    options = {"attn_mask": _attn_mask(ours, inputs, masks), "average_attn_weights": False}
+    double = [x.double() for x in inputs]
+    expected = _results(theirs, double, options, inputs[0].dtype, seed)
+    gradients = [name for name in expected if name.startswith("gradient")]
+    shared = max(_largest(_numbers(expected[name])[0]) for name in gradients)
+    rows = []
+    for name in actual | expected:
+        scale = shared if name.startswith("gradient") else None
+        pair = actual.get(name), expected.get(name)
+        rows.append(compare(*pair, rtol=rtol, scale=scale, name=name))
+    return ParityReport(tuple(rows))
+
+
+def _attn_mask(layer: Any, inputs: Any, masks: dict[str, Any]) -> Tensor | None:
     """All masks as the one that torch adds to the scores, (B*H, L, S) in float64."""
     import torch
 
     from .layer import tables
 
     *batch, L, _ = inputs[0].shape
-    q = inputs[0].new_empty(*batch, layer.num_heads, L, inputs[-1].shape[-2])  # (B, H, L, S)
-    allowed, bias, _ = tables(q, inputs[-1], True, **masks, batched=bool(batch))
+    scores = inputs[0].new_zeros(*batch, layer.num_heads, L, inputs[1].shape[-2])  # (B, H, L, S)
+    allowed, bias, _ = tables(scores, inputs[1], True, **masks, batched=bool(batch))
     if allowed is None:
         return None
-    table = torch.zeros_like(q, dtype=torch.float64) + (0.0 if bias is None else bias)
-    return torch.where(allowed, table, -math.inf).flatten(0, -3)
+    added = scores.double() + (0.0 if bias is None else bias)
+    return torch.where(allowed, added, -math.inf).flatten(0, -3)  # (B*H, L, S)
 
 
 def _results(
-    module: Any, inputs: list[Tensor], masks: dict[str, Any], dtype: Any, seed: int
+    module: Any, inputs: Any, options: dict[str, Any], dtype: Any, seed: int
 ) -> dict[str, Tensor]:
-    """Output, output without weights, weights and all gradients, by name."""
+    """Outputs, weights and gradients, by name; the loss has numbers that `dtype` can hold."""
     import torch
 
     from .layer import rename
 
     leaves = [x.detach().clone().requires_grad_() for x in inputs]
-    arguments = leaves if len(leaves) == 3 else leaves * 3
-    output, weights = module(*arguments, **masks)
-    lean, _ = module(*arguments, need_weights=False, **masks)
+    output, weights = module(*leaves, need_weights=True, **options)
+    lean, _ = module(*leaves, need_weights=False, **options)
     results = {"output": output, "output without weights": lean, "weights": weights}
-    generator = torch.Generator().manual_seed(seed)  # for the loss, in numbers that `dtype` has
+    generator = torch.Generator().manual_seed(seed)
     loss = [torch.randn(x.shape, generator=generator).to(dtype).to(x) for x in results.values()]
     names, parameters = zip(*module.named_parameters(), strict=True)
-    gradients = torch.autograd.grad(
+    found = torch.autograd.grad(
         [*results.values()], [*leaves, *parameters], loss, materialize_grads=True
     )
-    n = len(leaves)
-    by_name = dict(zip(("query", "key", "value"), gradients[:n], strict=False))
-    by_name |= rename(dict(zip(names, gradients[n:], strict=True)))
-    return results | {f"gradient of {name}": x for name, x in by_name.items()}
+    gradients = dict(zip(("query", "key", "value"), found[:3], strict=True))
+    gradients |= rename(dict(zip(names, found[3:], strict=True)))
+    return results | {f"gradient of {name}": x for name, x in gradients.items()}

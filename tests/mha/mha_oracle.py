@@ -1,4 +1,4 @@
-"""What is right: attention in pure Python (lists, `math.exp`, `math.fsum`), and numbers to try it on.
+"""What is right: attention in pure Python (lists, `math.exp`, `math.fsum`), and numbers for it.
 
 Nothing here knows NumPy's broadcasting or a torch kernel. A mask is one table of numbers that are
 added to the scores, in which -inf blocks; a key that is blocked is never even read.
@@ -77,11 +77,12 @@ def attention(query, key, value, mask=None, scale=None):
         seen = [j for j in range(S) if row[j] != -INF]
         weights.append(w)
         output.append([math.fsum(w[j] * float(value[j, c]) for j in seen) for c in range(d_v)])
-    return np.array(output).reshape(-1, d_v), np.array(weights).reshape(-1, S)
+    L = len(query)
+    return np.array(output).reshape(L, d_v), np.array(weights).reshape(L, S)
 
 
 def linear(x, state, name):
-    """x @ weight.T + bias, where there is a bias."""
+    """A linear layer: x @ weight.T, plus the bias where there is one."""
     weight, bias = state[f"{name}.weight"].tolist(), state.get(f"{name}.bias")
     bias = [0.0] * len(weight) if bias is None else bias.tolist()
     rows = [
@@ -92,7 +93,7 @@ def linear(x, state, name):
 
 
 def multi_head(query, key, value, state, num_heads, mask=None, *, per_head=None):
-    """Output (L, d_model) and weights (H, L, S) of one sample; `per_head` is a mask for each head."""
+    """Output (L, d_model) and weights (H, L, S) of one sample; `per_head` holds a mask each."""
     q, k, v = (linear(x, state, f"{n}_proj") for x, n in ((query, "q"), (key, "k"), (value, "v")))
     d_k = q.shape[1] // num_heads
     heads = []

@@ -1,6 +1,10 @@
-"""Every way to ask `mha` the same question: NumPy, torch with weights, torch's fused kernel, modes."""
+"""Every way to ask `mha` the same question: NumPy, torch with weights, the fused kernel, modes."""
 
 import contextlib
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -35,7 +39,7 @@ def layer_of(state, num_heads, *, dropout=0.0, dtype=torch.float64):
 
 
 def torch_of(state, num_heads, **options):
-    """torch's own module with these parameters."""
+    """A module of torch's own with these parameters."""
     d_model, kdim = state["k_proj.weight"].shape
     vdim, bias = state["v_proj.weight"].shape[1], "q_proj.bias" in state
     module = torch.nn.MultiheadAttention(
@@ -128,3 +132,18 @@ def check_layer(
         if weights is not None and w is not None:
             close(w, weights, tol)
     return found
+
+
+def run_python(*arguments):
+    """What a fresh interpreter prints that finds `mha` where this one found it."""
+    root = str(Path(mha.__file__).parents[1])
+    path = os.pathsep.join([root, str(Path(__file__).parent)])
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -8,8 +8,6 @@ import copy
 import math
 import pickle
 import random
-import subprocess
-import sys
 import warnings
 from functools import partial
 from itertools import pairwise
@@ -25,6 +23,7 @@ from mha_ways import (
     close,
     layer_of,
     projections_of,
+    run_python,
     tensors,
     torch_of,
 )
@@ -198,9 +197,9 @@ def mask_06():
             qkv = np.zeros((L, 2)), np.zeros((S, 2)), np.eye(S)
             check_attention(*qkv, output=expected, weights=expected, causal=name)
             for need_weights in (True, False):
-                with pytest.raises(ValueError, match=f"L={L} and S={S}.*upper_left.*lower_right"):
+                with pytest.raises(ValueError, match=rf"L={L} and S={S}.*upper_left.*lower_right"):
                     mha.torch_attention(*map(tensors, qkv), causal=True, need_weights=need_weights)
-            with pytest.raises(ValueError, match="upper_left.*lower_right"):
+            with pytest.raises(ValueError, match=r"upper_left.*lower_right"):
                 mha.attention(*qkv, causal=True)
     square = [[1, 0, 0], [0.5, 0.5, 0], [t, t, t]]
     for causal in (True, "upper_left", "lower_right"):
@@ -347,7 +346,7 @@ def mask_17():
                 lattice(1, 3, 4), projections=projections_of(state), num_heads=2, key_allow=mask
             )
         for masks in ({"attn_mask": tensors(mask)}, {"key_padding_mask": tensors(mask)}):
-            with pytest.raises(TypeError, match=f"{next(iter(masks))}.*{dtype}"):
+            with pytest.raises(TypeError, match=rf"{next(iter(masks))}.*{dtype}"):
                 mha.masks_from_torch(**masks)
 
 
@@ -711,11 +710,14 @@ def shape_14():
         "    except ValueError as error:\n"
         "        print('7' in str(error) and '2' in str(error))\n"
     )
-    for flags in ([], ["-O"]):
-        done = subprocess.run(
-            [sys.executable, *flags, "-c", program], capture_output=True, text=True, check=True
-        )
-        assert done.stdout.split() == ["True"] * 3
+    assert run_python("-O", "-c", program).split() == ["True"] * 3
+    for call in (
+        lambda: mha.MultiHeadAttention(7, 2),
+        lambda: mha.split_heads(np.eye(7), 2),
+        lambda: mha.split_heads(torch.eye(7), 2),
+    ):
+        with pytest.raises(ValueError, match=r"7.*2"):
+            call()
 
 
 @case(
@@ -1236,7 +1238,7 @@ def det_06():
         "assert np.random.get_state()[1].tolist() == before[1]\n"
         "assert torch.equal(torch.get_rng_state(), before[2])\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    run_python("-c", program)
 
 
 # The shape of the interface
