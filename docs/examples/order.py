@@ -37,6 +37,7 @@ ikan = abs(Y1[0] - Y2[1]).max()
 makan = abs(Y1[1] - Y2[0]).max()
 different = abs(Y1 - Y2).max()
 
+assert ikan < 1e-12 and makan < 1e-12, (ikan, makan)
 print(ikan < 1e-12, makan < 1e-12)
 print(f"{different:.3f}")
 # --8<-- [end:compare]
@@ -56,6 +57,7 @@ for order in orders:
     permuted.append(abs(A_order - A[:, order][:, :, order]).max())
     unmoved.append(abs(Y_order - Y).max())
 
+assert max(permuted) < 1e-12 < min(unmoved[1:])
 print(len(orders), max(permuted) < 1e-12)
 print(f"{min(unmoved[1:]):.3f} {max(unmoved):.3f}")
 # --8<-- [end:permutations]
@@ -64,8 +66,10 @@ print(f"{min(unmoved[1:]):.3f} {max(unmoved):.3f}")
 # --8<-- [start:twice]
 Y3, _ = attend(rows("ikan", "makan", "ikan"))
 
+twins = abs(Y3[0] - Y3[2]).max()
+assert twins < 1e-12, twins
 print(Y3)
-print(abs(Y3[0] - Y3[2]).max() < 1e-12)
+print(twins < 1e-12)
 # --8<-- [end:twice]
 
 
@@ -73,6 +77,7 @@ print(abs(Y3[0] - Y3[2]).max() < 1e-12)
 means = [attend(X[order])[0].mean(axis=0) for order in orders]
 mean_error = abs(np.array(means) - Y.mean(axis=0)).max()
 
+assert mean_error < 1e-12, mean_error
 print(means[0])
 print(means[-1])
 print(mean_error < 1e-12)
@@ -109,6 +114,7 @@ last = [
     if order[-1] == 3
 ]
 
+assert max(last) < 1e-12, last
 print(len(last), max(last) < 1e-12)
 # --8<-- [end:last]
 

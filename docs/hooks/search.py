@@ -12,9 +12,11 @@ from pathlib import Path
 
 from Sastrawi.Stemmer.StemmerFactory import StemmerFactory
 
-_NASAL = {  # what meN- and peN- become before a first letter, and whether it stays
-    "b": "m", "f": "m", "v": "m", "p": "m-", "t": "n-", "c": "n", "d": "n", "j": "n", "z": "n",
-    "s": "ny-", "k": "ng-", "g": "ng", "h": "ng", "l": "", "m": "", "n": "", "r": "", "w": "", "y": "",
+_NASAL = {  # what meN- and peN- become before a first letter; "-" where it gives way
+    **dict.fromkeys("bfv", "m"), "p": "m-",
+    **dict.fromkeys("cdjz", "n"), "t": "n-",
+    **dict.fromkeys("gh", "ng"), "k": "ng-", "s": "ny-",
+    **dict.fromkeys("lmnrwy", ""),
 }  # fmt: skip
 
 

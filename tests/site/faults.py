@@ -16,8 +16,8 @@ LIST = Path(__file__).parents[2] / "docs/FAULTS.md"
 END = "# --8<-- [end:first]"
 HEADER = """# What stops a build
 
-Each of these faults was put into a small project, in turn, and the project was built. The build failed
-with this message and left the site as it was. `nox -s faults` writes this list.
+Each of these faults was put into a small project, in turn, and the project was built. The build
+failed with this message and left the site as it was. `nox -s faults` writes this list.
 
 """
 

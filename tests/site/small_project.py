@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 ROOT = Path(__file__).parents[2]
-OWN_MODULES = ("build", "checks", "words", "stamp", "mha")
+OWN_MODULES = ("build", "checks", "current", "words", "stamp", "mha")
 
 INDEX = f"""---
 title: Beranda
