@@ -37,9 +37,10 @@ def on_page_markdown(markdown, page, config, files):
     """Start the page from a known state and run its example."""
     _warnings.messages.clear()
     current.page.begin(name=page.file.src_uri, words=WORDS[config.theme["language"]])
-    _reset_global_state()
     example = _example_of(page)
+    _reset_global_state(seed=0)
     values, page.printed = run(example) if example.exists() else ({}, "")
+    _reset_global_state(seed=1)  # another one: an example has to seed what it draws
     current.page.values = {"built": stamp(), **_drawings(), **values}
     if "listing" in page.meta:
         current.page.listing = sections(example)[page.meta["listing"]].splitlines()
@@ -103,14 +104,14 @@ def _example_of(page) -> Path:
     return EXAMPLES / (Path(page.file.src_uri).stem.replace("-", "_") + ".py")
 
 
-def _reset_global_state() -> None:
+def _reset_global_state(seed: int) -> None:
     """No page depends on what another has left behind."""
     import torch
 
-    random.seed(0)
-    np.random.seed(0)
+    random.seed(seed)
+    np.random.seed(seed)
     np.set_printoptions(**_PRINT_OPTIONS)
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     torch.set_default_dtype(torch.float32)
     torch.set_printoptions(profile="default")
 

@@ -97,6 +97,26 @@ FAULTS = [
         ("page.md", "prints", "lost"),
     ),
     Fault(
+        "random numbers without a seed",
+        in_block("import numpy as np; print(np.random.rand())"),
+        ("page.md", "prints"),
+    ),
+    Fault(
+        "a Python block that is not executed",
+        on_page("```python exec", "```python\nx = 1\n```\n\n```python exec"),
+        ("page.md", "Python blocks are not the sections of page.py"),
+    ),
+    Fault(
+        "output typed by hand",
+        on_page("```python exec", "```text\n0.390\n```\n\n```python exec"),
+        ("page.md", "0.390", "prints"),
+    ),
+    Fault(
+        "a figure typed into the form for computed ones",
+        on_page("live value", "live 0.39"),
+        ("page.md", "#!live 0.39", "no name of the example"),
+    ),
+    Fault(
         "a comparison that fails", in_block(PARITY), ("page.md", "check is not ok", "largest error")
     ),
     Fault("a failing cell", in_notebook("1 / 0"), ("lab.ipynb", "ZeroDivisionError", "1 / 0")),
