@@ -137,12 +137,4 @@ class Project:
         for name in [name for name in sys.modules if name.partition(".")[0] in OWN_MODULES]:
             del sys.modules[name]
         sys.argv = ["build.py"]
-        code = 1
-        try:
-            runpy.run_path(str(self.root / "docs/build.py"), run_name="__main__")
-        except SystemExit as end:
-            code = end.code
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
+        runpy.run_path(str(self.root / "docs/build.py"), run_name="__main__")
