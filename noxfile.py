@@ -10,20 +10,21 @@ nox.needs_version = ">=2025.2"
 nox.options.default_venv_backend = "none"
 nox.options.sessions = ["docs", "tests", "lint"]
 
-PROJECT = nox.project.load_toml("pyproject.toml")
+GROUPS = ("docs", "test", "browser", "dev")
 ENVIRONMENT = Path(".nox/env").absolute()
 PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def python(session: nox.Session, *command: str) -> None:
     """Run one command in the environment, after installing what is pinned if that has changed."""
-    pinned = Path("constraints.txt").read_bytes() + Path("pyproject.toml").read_bytes()
+    files = ("requirements.txt", "constraints.txt", "pyproject.toml")
+    pinned = b"".join(Path(name).read_bytes() for name in files)
     installed = ENVIRONMENT / "installed"
     if not installed.exists() or installed.read_bytes() != pinned:
-        groups = nox.project.dependency_groups(PROJECT, "docs", "test", "browser", "dev")
-        pip = [PYTHON, "-m", "pip", "install", "--quiet", "-c", "constraints.txt"]
+        pip = [PYTHON, "-m", "pip", "install", "--quiet"]
         session.run(sys.executable, "-m", "venv", ENVIRONMENT, external=True)
-        session.run(*pip, *groups, "-e", ".", external=True)
+        session.run(*pip, "--require-hashes", "-r", "requirements.txt", external=True)
+        session.run(*pip, "-c", "constraints.txt", "-e", ".", external=True)
         installed.write_bytes(pinned)
     session.run(PYTHON, *command, external=True)
 
@@ -70,3 +71,21 @@ def faults(session: nox.Session) -> None:
 def parity(session: nox.Session) -> None:
     """Print the parity matrix: mha against torch, cell by cell."""
     python(session, "docs/examples/parity_matrix.py")
+
+
+@nox.session
+def audit(session: nox.Session) -> None:
+    """Ask whether a known vulnerability is in what is installed; needs the internet."""
+    python(session, "-m", "pip_audit", "--strict", "--disable-pip", "-r", "requirements.txt")
+
+
+@nox.session
+def pin(session: nox.Session) -> None:
+    """Write requirements.txt, with hashes, from the versions in constraints.txt."""
+    groups = [word for name in GROUPS for word in ("--group", name)]
+    pins = Path(session.create_tmp()) / "pins.txt"
+    lines = Path("constraints.txt").read_text().splitlines(keepends=True)
+    pins.write_text("".join(line for line in lines if not line.startswith("torch==")))
+    options = ["--universal", "--generate-hashes", "--python-version", "3.11.5", "--no-annotate"]
+    options += ["--custom-compile-command", "nox -s pin", "--no-emit-index-url", "--quiet"]
+    python(session, "-m", "uv", "pip", "compile", *options, *groups, "-o", "requirements.txt", pins)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from small_project import EXAMPLE, PAGE, Project
+from small_project import EXAMPLE, Project
 
 LIST = Path(__file__).parents[2] / "docs/FAULTS.md"
 END = "# --8<-- [end:first]"
@@ -224,5 +224,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    assert PAGE
     sys.exit(main())
