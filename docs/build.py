@@ -23,6 +23,7 @@ ADDRESS = "http://127.0.0.1:8000/"
 sys.path[:0] = [str(ROOT), str(DOCS), str(DOCS / "hooks")]  # this mha, these hooks
 
 import checks  # noqa: E402
+from mkdocs.exceptions import Abort  # noqa: E402
 from pymdownx.inlinehilite import InlineHiliteException  # noqa: E402
 from pymdownx.superfences import SuperFencesException  # noqa: E402
 from words import DEFAULT, WORDS  # noqa: E402
@@ -128,10 +129,10 @@ def report(sender, job: Callable[..., None], language: str, scratch: Path, *argu
         job(load_config(language, scratch), *arguments)
     except (InlineHiliteException, SuperFencesException) as error:  # they name the page
         messages.texts.append(str(error))
+    except Abort:  # MkDocs has said why
+        pass
     except BaseException as error:  # a block may even call sys.exit()
-        messages.texts.append(f"{type(error).__name__}: {error}")
-        if not isinstance(error, SystemExit):  # MkDocs' Abort is one, too
-            messages.texts.append(traceback.format_exc(limit=-3))
+        messages.texts += [f"{type(error).__name__}: {error}", traceback.format_exc(limit=-3)]
     sender.send("\n".join(messages.texts))
 
 
@@ -177,8 +178,10 @@ class Messages(logging.Handler):
         self.texts: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep one."""
-        self.texts.append(record.getMessage())
+        """Keep one, but not the announcement of one."""
+        text = record.getMessage()
+        if not text.endswith("':"):  # Error reading page 'one-head.md':
+            self.texts.append(text)
 
 
 def put_in_place(new: Path, out: Path) -> None:

@@ -5,35 +5,68 @@ any other change everything is built. A fault is shown, and the site stays as it
 unfinished, as a page whose translation is older, is shown too, but does not keep a page from view.
 """
 
+import argparse
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import checks
 import watchfiles
-from build import ADDRESS, DOCS, ROOT, attempt, build, refuse, run_languages, scratch_folder
+from build import DOCS, ROOT, attempt, build, refuse, run_languages, scratch_folder
 from words import DEFAULT, WORDS
 
 
 def main() -> int:
     """Build, serve, and build again on each change, until Ctrl+C."""
-    out = ROOT / "site"
-    attempt(build, out, remind)
+    parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
+    parser.add_argument("--port", type=int, default=8000, help="where the site is served")
+    port = parser.parse_args().port
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError as error:
+        parser.error(f"port {port}: {error.strerror}; choose another one with --port")
+    address, out = f"http://127.0.0.1:{port}/", ROOT / "site"
+    os.environ.setdefault("SITE_URL", address)
+    whole = attempt(build, out, remind)
     out.mkdir(exist_ok=True)
-    server = [sys.executable, "-m", "http.server", "8000", "--bind", "127.0.0.1", "-d", str(out)]
+    server = [sys.executable, "-m", "http.server", f"{port}", "--bind", "127.0.0.1", "-d", f"{out}"]
     with subprocess.Popen(server, stderr=subprocess.DEVNULL) as running:
-        print(f"Serving {ADDRESS}; Ctrl+C ends it.", flush=True)
-        for changes in watchfiles.watch(DOCS, ROOT / "mha", ROOT / "mkdocs.yml", debounce=100):
-            paths = [Path(path) for _, path in changes]
-            print("changed:", *sorted(os.path.relpath(path, ROOT) for path in paths), flush=True)
-            pages = touched(paths)
-            done = attempt(patch, out, pages) if pages else attempt(build, out, remind)
-            print("done" if done else "failed", flush=True)
-        running.terminate()
+        print(f"Serving {address}; Ctrl+C ends it.", flush=True)
+        try:
+            follow(out, whole)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            running.terminate()
     return 0
+
+
+def follow(out: Path, whole: bool) -> None:
+    """Build what changes; everything, as long as the last attempt at everything has failed."""
+    for paths in changes():
+        print("changed:", *sorted(os.path.relpath(path, ROOT) for path in paths), flush=True)
+        pages = touched(paths) if whole else set()
+        if pages:
+            done = attempt(patch, out, pages)
+        else:
+            done = whole = attempt(build, out, remind)
+        print("done" if done else "failed", flush=True)
+
+
+def changes() -> Iterator[list[Path]]:
+    """Files of the project that have changed; folders are watched, as editors replace files."""
+    ours = watchfiles.DefaultFilter()
+    folders = [ROOT, ROOT / "mha", DOCS, *(path for path in DOCS.rglob("*") if path.is_dir())]
+    for found in watchfiles.watch(*folders, debounce=100, recursive=False, watch_filter=ours):
+        paths = [Path(path) for _, path in found]
+        paths = [path for path in paths if path.parent != ROOT or path.name == "mkdocs.yml"]
+        if paths:
+            yield paths
 
 
 def remind(unfinished: list[str]) -> None:

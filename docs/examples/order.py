@@ -37,7 +37,7 @@ ikan = abs(Y1[0] - Y2[1]).max()
 makan = abs(Y1[1] - Y2[0]).max()
 different = abs(Y1 - Y2).max()
 
-assert ikan < 1e-12 and makan < 1e-12, (ikan, makan)
+assert max(ikan, makan) < 1e-12, (ikan, makan)
 print(ikan < 1e-12, makan < 1e-12)
 print(f"{different:.3f}")
 # --8<-- [end:compare]

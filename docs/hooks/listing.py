@@ -39,6 +39,10 @@ def lines_inline(source, language, class_name, md):
     """Where this code stands in the listing."""
     ends = [_line_with(part.strip()) for part in source.split("…")]
     first, last = ends[0], ends[-1]
+    if first > last:
+        raise InlineHiliteException(
+            f"{current.page.name}: `#!lines {source}`: begins on line {first}, ends on line {last}"
+        )
     current.page.explained.update(range(first, last + 1))
     one, several = current.page.words["lines"]
     label = f"{one} {first}" if first == last else f"{several} {first}–{last}"

@@ -42,10 +42,9 @@ def written(source: str) -> str:
     value = value_of(expression)
     if hasattr(value, "detach"):
         value = value.detach().numpy()
-    if isinstance(value, np.ndarray | list | tuple):
-        items = (_number(item, spec) for item in np.asarray(value).tolist())
-        return f"[{current.page.words['list_separator'].join(items)}]"
-    return _number(value, spec)
+    if isinstance(value, np.ndarray | np.generic | list | tuple):
+        value = np.asarray(value).tolist()  # numbers of Python, and lists of them
+    return _text(value, spec)
 
 
 def value_of(expression: str):
@@ -65,7 +64,10 @@ def split_format(source: str) -> tuple[str, str]:
     return source.removesuffix(":" + spec), spec
 
 
-def _number(value, spec: str) -> str:
+def _text(value, spec: str) -> str:
+    if isinstance(value, list):
+        items = (_text(item, spec) for item in value)
+        return f"[{current.page.words['list_separator'].join(items)}]"
     if isinstance(value, str):
         return escape(value)
     if isinstance(value, float) and not np.isfinite(value):

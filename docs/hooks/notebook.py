@@ -118,9 +118,9 @@ def _output(output, words: dict) -> tuple[str, str]:
         text = escape(output.get_text().strip("\n"))
         code = f"<pre><code>{text}\n</code></pre>"
         return "text", f'<div class="language-text highlight">{code}</div>'
-    table = output.select_one("table[class]")
-    if kind != "text/html" or table is None:
-        raise ValueError(f"a cell puts out {kind}: {output.get_text().strip()}")
+    table, shown = output.select_one("table[class]"), output.get_text().strip()
+    if kind != "text/html" or table is None or table.get_text().strip() != shown:
+        raise ValueError(f"a cell puts out {kind}: {shown}")
     for cell in table.select("thead th, td"):
         cell.string = writer(words)(cell.get_text())
     return "table", str(table)
@@ -139,7 +139,7 @@ def _headings(soup, words: dict) -> list[dict]:
         token = {
             "level": int(heading.name[1]),
             "id": heading["id"],
-            "name": heading.get_text().strip(),
+            "name": escape(heading.get_text().strip()),
             "children": [],
         }
         above = tokens

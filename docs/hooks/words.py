@@ -29,5 +29,11 @@ def localise(text: str, words: dict) -> str:
 
 
 def writer(words: dict) -> Callable[[str], str]:
-    """How a drawing writes a piece of text in this language."""
-    return lambda text: words["drawn"].get(text) or localise(text, words)
+    """How a drawing writes a piece of text in this language; a cell without a number is none."""
+
+    def write(text: str) -> str:
+        if text in ("nan", "inf", "-inf"):
+            raise ValueError(f"is {text}, not a finite number")
+        return words["drawn"].get(text) or localise(text, words)
+
+    return write

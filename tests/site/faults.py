@@ -198,16 +198,15 @@ FAULTS = [
 ]
 
 
-def message(stderr: str, root: Path) -> str:
-    """The message without what differs from machine to machine."""
-    text = stderr.strip().partition("\n")[2].replace(f"{root}/", "").replace(str(root), "")
-    return re.sub(r"(?m)^  File .*site-packages.*\n(?:    .*\n)*", "", text)
-
-
 def entry(fault: Fault, stderr: str, root: Path) -> str:
-    """A paragraph of the list."""
-    lines = [line for line in message(stderr, root).splitlines() if line.strip()]
-    return f"## {fault.name[0].upper()}{fault.name[1:]}\n\n```text\n{lines[0]}\n```\n"
+    """A paragraph of the list: the message's first lines, without what differs each time."""
+    text = stderr.replace(f"{root}/", "").partition("is as it was:\n")[2]
+    text = re.sub(r"'/\S+?/(?=site-packages)", "'…/", text)
+    text = re.sub(r"(?<=\.site-)\w+", "…", text)
+    start = re.search(r"(?m)^(id: |docs/|page/|en/)", text).start()
+    lines = re.split(r"\nen: |\nTraceback|\n\n", text[start:])[0].splitlines()[:3]
+    title = fault.name[0].upper() + fault.name[1:]
+    return "\n".join([f"## {title}\n\n```text", *lines, "```\n"])
 
 
 def main() -> int:

@@ -1,11 +1,12 @@
 """A build that can't keep the promise fails, says where, and leaves the old site standing."""
 
 import os
+import re
 import signal
 import time
 
 import pytest
-from faults import FAULTS
+from faults import FAULTS, LIST
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +68,8 @@ def test_same_sources_same_bytes(project):
         builds.append({path.relative_to(project.site): path.read_bytes() for path in files})
     assert builds[0].keys() == builds[1].keys()
     assert [name for name in builds[0] if builds[0][name] != builds[1][name]] == []
+
+
+def test_list_for_contributors_has_every_fault():
+    titles = re.findall(r"(?m)^## (.*)$", LIST.read_text("utf-8"))
+    assert titles == [fault.name[0].upper() + fault.name[1:] for fault in FAULTS]

@@ -71,5 +71,3 @@ def test_a_page_leaves_nothing_behind(project):
         for name in ("a", "z")
     )
     assert first == last
-
-

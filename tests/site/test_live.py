@@ -1,0 +1,138 @@
+"""Computed values in sentences: written as the language writes them, or the build stops."""
+
+from types import SimpleNamespace
+
+import current
+import live
+import numpy as np
+import pytest
+import torch
+from pymdownx.inlinehilite import InlineHiliteException
+from pymdownx.superfences import SuperFencesException
+from words import WORDS
+
+from mha.show import WeightTable
+
+VALUES = {
+    "half": 0.5,
+    "tiny": 2.0**-50,
+    "count": 1234567,
+    "numpy_count": np.int64(1234567),
+    "single": np.float32(0.25),
+    "flag": np.bool_(True),
+    "text": "<b> & 1.5",
+    "shape": (2, 3),
+    "row": np.array([0.25, 0.75]),
+    "table": np.array([[0.25, 0.75], [1.0, 0.0]]),
+    "tensor": torch.tensor([0.25, 0.75], requires_grad=True),
+    "scalar": torch.tensor(0.25),
+    "nan": float("nan"),
+    "single_nan": np.float32("nan"),
+    "row_with_nan": [0.5, float("nan")],
+    "table_with_inf": np.array([[0.5, np.inf]]),
+    "tensor_with_nan": torch.tensor([0.5, torch.nan]),
+    "scalar_nan": torch.tensor(torch.nan),
+    "errors": {"output": 0.5},
+    "drawing": WeightTable([[0.25, 0.75]]),
+    "drawing_with_nan": WeightTable([[0.25, np.nan]]),
+}
+
+
+@pytest.fixture(autouse=True)
+def page_with_values():
+    """The page that is being made has an example that leaves these names."""
+    current.page.begin(name="page.md", words=WORDS["id"], values=dict(VALUES))
+    yield
+    current.page.begin()
+
+
+@pytest.mark.parametrize(
+    ("source", "indonesian", "english"),
+    [
+        ("half", "0,500", "0.500"),
+        ("-half", "−0,500", "−0.500"),
+        ("half:.1f", "0,5", "0.5"),
+        ("half:.0%", "50%", "50%"),
+        ("tiny:.1e", "8,9 × 10<sup>−16</sup>", "8.9 × 10<sup>−16</sup>"),
+        ("count", "1.234.567", "1,234,567"),
+        ("count:d", "1234567", "1234567"),
+        ("count / 2", "617283,500", "617283.500"),
+        ("count / 2:,.1f", "617.283,5", "617,283.5"),
+        ("numpy_count", "1.234.567", "1,234,567"),
+        ("single", "0,250", "0.250"),
+        ("flag", "True", "True"),
+        ("half < 1", "True", "True"),
+        ("text", "&lt;b&gt; &amp; 1.5", "&lt;b&gt; &amp; 1.5"),
+        ("shape", "[2; 3]", "[2, 3]"),
+        ("row", "[0,250; 0,750]", "[0.250, 0.750]"),
+        ("row:.1f", "[0,2; 0,8]", "[0.2, 0.8]"),
+        ("table", "[[0,250; 0,750]; [1,000; 0,000]]", "[[0.250, 0.750], [1.000, 0.000]]"),
+        ("row[0]", "0,250", "0.250"),
+        ("row[0:1]", "[0,250]", "[0.250]"),
+        ("tensor", "[0,250; 0,750]", "[0.250, 0.750]"),
+        ("tensor[0]", "0,250", "0.250"),
+        ("scalar", "0,250", "0.250"),
+        ('errors["output"]:.1f', "0,5", "0.5"),
+        ("[half for _ in shape]", "[0,500; 0,500]", "[0.500, 0.500]"),
+    ],
+)
+def test_value_as_each_language_writes_it(source, indonesian, english):
+    for language, expected in (("id", indonesian), ("en", english)):
+        current.page.words = WORDS[language]
+        html = live.live_inline(source, "", "live", None)
+        assert html == f'<span class="live">{expected}</span>'
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("0.39", "uses no name of the example"),
+        ("'a' + 'b'", "uses no name of the example"),
+        ("gone", "'gone' is not defined"),
+        ("half +", "invalid syntax|f-string"),
+        ("x = half", "f-string|invalid|format"),
+        ("half:q", "Unknown format code"),
+        ("nan", "is nan, not a finite number"),
+        ("half / 0", "division"),
+        ("single_nan", "is nan, not a finite number"),
+        ("single_nan:.1f", "is nan, not a finite number"),
+        ("row_with_nan", "is nan, not a finite number"),
+        ("table_with_inf", "is inf, not a finite number"),
+        ("tensor_with_nan", "is nan, not a finite number"),
+        ("scalar_nan", "is nan, not a finite number"),
+    ],
+)
+def test_what_is_no_value_stops_the_build(source, message):
+    with pytest.raises(InlineHiliteException, match=rf"^page\.md: `#!live .*`: .*(?:{message})"):
+        live.live_inline(source, "", "live", None)
+
+
+def test_drawing_speaks_the_language():
+    for language, cell in (("id", "0,250"), ("en", "0.250")):
+        current.page.words = WORDS[language]
+        html = live.live_fence("drawing", "live", "live", {}, None)
+        assert html.startswith('<table class="weights">')
+        assert f">{cell}</td>" in html
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("gone", "'gone' is not defined"),
+        ("half", "to_html"),
+        ("1", "uses no name"),
+        ("drawing_with_nan", "is nan, not a finite number"),
+    ],
+)
+def test_what_is_no_drawing_stops_the_build(source, message):
+    with pytest.raises(SuperFencesException, match=rf"^page\.md: ```live {source}: .*{message}"):
+        live.live_fence(source, "live", "live", {}, None)
+
+
+def test_the_forms_are_known_to_markdown():
+    config = SimpleNamespace(mdx_configs={})
+    live.on_config(config)
+    (inline,) = config.mdx_configs["pymdownx.inlinehilite"]["custom_inline"]
+    (fence,) = config.mdx_configs["pymdownx.superfences"]["custom_fences"]
+    assert (inline["name"], inline["format"]) == ("live", live.live_inline)
+    assert (fence["name"], fence["format"]) == ("live", live.live_fence)
