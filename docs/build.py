@@ -5,11 +5,14 @@ Only when all of them succeed and the result passes every check does it take the
 """
 
 import argparse
+import atexit
 import importlib
 import logging
 import multiprocessing
 import os
+import runpy
 import shutil
+import signal
 import sys
 import tempfile
 import traceback
@@ -38,6 +41,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=ROOT / "site", help="where the site goes")
     out = parser.parse_args().out.resolve()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the scratch folder goes, too
     if not attempt(build, out):
         return 1
     print(f"\nThe site is in {out}\nTo read it: python3 -m http.server --directory {out} 8000")
@@ -49,23 +53,43 @@ def attempt(build_it: Callable[..., None], out: Path, *arguments) -> bool:
     """Build; on a fault say what it is, and leave the site as it was."""
     try:
         build_it(out, *arguments)
-    except (BuildError, OSError) as error:
-        print(f"\nNOT BUILT, {out} is as it was:\n{error}", file=sys.stderr)
+    except Exception as error:
+        expected = isinstance(error, BuildError | OSError)
+        why = error if expected else traceback.format_exc(limit=-3)
+        print(f"\nNOT BUILT, {out} is as it was:\n{why}", file=sys.stderr)
         return False
     return True
 
 
 def build(out: Path, on_unfinished: Callable[[list[str]], None] | None = None) -> None:
     """Build all languages side by side, check them, put them in place."""
+    refuse(unfit(out))
     (on_unfinished or refuse)(checks.check_source(DOCS))
     out.parent.mkdir(parents=True, exist_ok=True)
     with scratch_folder(out) as scratch:
         refuse(run_languages(scratch, build_language))
+        refuse(run_examples(scratch))
         new = scratch / DEFAULT
         for language in set(WORDS) - {DEFAULT}:
             (scratch / language).rename(new / language)
         refuse(checks.check_site(new, DOCS))
         put_in_place(new, out)
+
+
+def unfit(out: Path) -> list[str]:
+    """Why this folder can't become the site, or why this Python can't build it."""
+    if sys.flags.optimize:
+        return ["python -O leaves out the examples' assertions: build without it"]
+    inside = any(out.is_relative_to(ROOT / name) for name in ("docs", "mha", "tests", ".git"))
+    if ROOT.is_relative_to(out) or inside:
+        return [f"{out}: holds the project's own files, which the site would replace"]
+    if out != ROOT / "site" and out.exists() and not _is_empty_or_a_site(out):
+        return [f"{out}: exists, and is no site"]
+    return []
+
+
+def _is_empty_or_a_site(out: Path) -> bool:
+    return out.is_dir() and (not any(out.iterdir()) or (out / "sitemap.xml").exists())
 
 
 @contextmanager
@@ -91,7 +115,9 @@ def run_languages(scratch: Path, job: Callable[..., None], *arguments) -> list[s
     running = []
     for language in WORDS:
         receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(target=report, args=(sender, job, language, scratch, *arguments))
+        process = context.Process(
+            target=report, args=(sender, job, language, scratch, *arguments), daemon=True
+        )
         process.start()
         sender.close()
         running.append((language, process, receiver))
@@ -101,10 +127,46 @@ def run_languages(scratch: Path, job: Callable[..., None], *arguments) -> list[s
             problem = receiver.recv()
         except EOFError:
             problem = "the process ended before its work was done"
-        process.join()
+        process.join(timeout=10)  # a block may have left a thread without end
+        process.kill()
         if problem:
             problems.append(f"{language}: {problem}")
     return problems
+
+
+def run_examples(scratch: Path) -> list[str]:
+    """Run each example once more as a reader does, alone; the pages have to show what it prints.
+
+    The pages' own runs share a process, in which one example could change another's numbers.
+    """
+    context = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
+    problems = []
+    for page in sorted((DOCS / DEFAULT).glob("*.md")):
+        example = DOCS / "examples" / (page.stem.replace("-", "_") + ".py")
+        if example.exists():
+            printed = scratch / f"{example.stem}.txt"
+            process = context.Process(target=run_alone, args=(example, printed))
+            process.start()
+            process.join()
+            for language in WORDS:
+                slug = "" if page.stem == "index" else page.stem
+                shown = checks.shown_output(scratch / language / slug / "index.html")
+                if shown != printed.read_text("utf-8"):
+                    problems.append(
+                        f"{language}: {page.name}: the page shows\n{shown}\nbut {example.name}, "
+                        f"run by itself, prints\n{printed.read_text('utf-8')}"
+                    )
+    return problems
+
+
+def run_alone(example: Path, printed: Path) -> None:
+    """Run a script as `python` does, with its output in a file."""
+    with printed.open("w", encoding="utf-8") as sys.stdout:
+        os.dup2(sys.stdout.fileno(), 1)  # for what does not go through Python's print
+        os.chdir(printed.parent)
+        sys.argv = [str(example)]
+        runpy.run_path(str(example), run_name="__main__")
+        atexit._run_exitfuncs()
 
 
 def preload() -> None:
@@ -125,6 +187,7 @@ def report(sender, job: Callable[..., None], language: str, scratch: Path, *argu
     """Do the job; send what went wrong, or nothing, to the parent."""
     messages = Messages(logging.WARNING)
     logging.getLogger("mkdocs").addHandler(messages)
+    sys.modules.pop("words", None)  # serve.py has read words.yml before it changed
     try:
         job(load_config(language, scratch), *arguments)
     except (InlineHiliteException, SuperFencesException) as error:  # they name the page

@@ -3,10 +3,13 @@
 Each check returns what is wrong, as sentences that name the file. None of them repairs anything.
 """
 
+import csv
 import hashlib
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
@@ -18,6 +21,8 @@ HEADING = re.compile(r"^(?P<level>#{1,6}) .*?(?:\{ *#(?P<id>[a-z0-9-]+) *\})?\s*
 FRONT_MATTER = re.compile(r"\A---\n(?P<yaml>.*?)\n---\n", re.DOTALL)
 
 # A number next to one of these is a name ("head 1", "token 0"), not a figure.
+SHOWN = {"python", "text", "sh", "py", "pycon"}  # the last two are the reference's docstrings
+COMPUTED = ".live, .lines, [lang]"  # what is in the other language is the reference's docstrings
 NAMES = "heads?|tokens?|kolom|columns?|baris|rows?|Python"
 
 
@@ -27,15 +32,16 @@ def check_source(docs: Path) -> list[str]:
     problems = [
         *_same_files(docs, languages),
         *_same_words(docs / "words.yml"),
+        *_whole_terms(docs / "glossary.csv", languages),
     ]
     for page in sorted(docs.glob("*/*.md")):
         if page.parent.name in languages:
-            problems += check_page(page)
+            problems += _reading(check_page, page)
     for other in languages[1:]:
         for page in sorted((docs / other).iterdir()):
             first = docs / languages[0] / page.name
             if first.exists() and page.suffix in (".md", ".ipynb"):
-                problems += check_pair(first, page)
+                problems += _reading(check_pair, first, page)
     return problems
 
 
@@ -89,7 +95,8 @@ def check_pair(first: Path, other: Path) -> list[str]:
 
 def stamp_of(page: Path) -> str:
     """What the translation of this page has to carry as `source`."""
-    return hashlib.sha256(page.read_bytes()).hexdigest()[:12]
+    text = page.read_bytes().replace(b"\r\n", b"\n")  # as a checkout on Windows has it
+    return hashlib.sha256(text).hexdigest()[:12]
 
 
 def front_matter(text: str) -> tuple[dict, str]:
@@ -136,7 +143,8 @@ def prose(text: str):
 
 def figures(line: str) -> list[str]:
     """The figures in a sentence; `head 1` and `tokens 0 and 2` are names."""
-    name = rf"\b(?:{NAMES})\s+\d+(?:\s*(?:[–,]|dan|and)\s*\d+)*"
+    number = r"\d{1,2}(?![\d.,]*\d)"
+    name = rf"\b(?:{NAMES})\s+{number}(?:\s*(?:[–,]|dan|and)\s*{number})*"
     rest = re.sub(name, " ", line, flags=re.IGNORECASE)
     return re.findall(r"(?<![\w-])\d(?:[\d.,]*\d)?(?:\s*%)?", rest)
 
@@ -166,7 +174,24 @@ def check_site(site: Path, docs: Path) -> list[str]:
     for path, soup in pages.items():
         name = path.relative_to(site)
         problems += [f"{name}: {problem}" for problem in check_html(path, soup, site, pages)]
+        for language in languages[1:]:
+            twin = pages.get(site / language / name)
+            if twin and shown_values(soup) != shown_values(twin):
+                difference = _difference(shown_values(soup), shown_values(twin))
+                problems.append(f"{language}/{name}: shows other code or values: {difference}")
     return problems
+
+
+def shown_output(page: Path) -> str:
+    """What the blocks of a finished page print, joined."""
+    soup = BeautifulSoup(page.read_text("utf-8"), "html.parser")
+    return "".join(block.get_text() for block in soup.select(".language-text code"))
+
+
+def shown_values(soup) -> list[str]:
+    """Code, output and the digits of computed values: the same in every language."""
+    values = (re.sub(r"[.,;]", "", v.text) for v in soup.select(".live, .weights td, .ledger td"))
+    return [*(block.get_text() for block in soup.select("pre")), *sorted(values)]
 
 
 def check_html(path: Path, soup, site: Path, pages: dict) -> list[str]:
@@ -189,12 +214,44 @@ def check_html(path: Path, soup, site: Path, pages: dict) -> list[str]:
     problems += [
         f"has an image without alternative text: {image}" for image in soup.select("img:not([alt])")
     ]
+    if article := soup.select_one("article"):
+        problems += [
+            f"has <{element.name}>, which no page needs: {str(element)[:80]}"
+            for element in article.select("script, iframe, object, embed, meta, link, base, form")
+        ]
+        problems += _typed_figures(article)
+    problems += [
+        f"has a {kind} block, which is not executed: {block.get_text()[:40]!r}"
+        for block in soup.select("pre")
+        if (kind := _kind_of(block)) not in SHOWN
+    ]
     canonical = soup.select_one("link[rel=canonical]")
     base = canonical["href"] if canonical else None
     for attribute in ("href", "src", "poster", "data", "action"):
         for element in soup.select(f"[{attribute}]"):
             problems += _check_address(element, element[attribute], path, site, pages, base)
     return problems
+
+
+def _typed_figures(article) -> list[str]:
+    """Figures that a reader sees and that nothing has computed, wherever they were typed."""
+    article = copy(article)
+    for element in article.select(f"pre, math, table.weights, table.ledger, {COMPUTED}"):
+        element.decompose()
+    decimals = [code.get_text() for code in article.select("code")]
+    texts = [re.findall(r"\d+[.,]\d+", text)[:1] for text in decimals if ">=" not in text]
+    for code in article.select("code"):
+        code.decompose()
+    words = [article.get_text(" ")]
+    words += [e[a] for a in ("title", "alt", "value") for e in article.select(f"[{a}]")]
+    texts += [figures(re.sub(r"\s+", " ", text)) for text in words]
+    return [f"shows {figure!r}, which was not computed" for found in texts for figure in found]
+
+
+def _kind_of(block) -> str:
+    """What a block of code is: the language of its highlighting."""
+    names = (name for above in block.parents for name in above.get("class", []))
+    return next((n for n in names if n.startswith("language-")), "language-").partition("-")[2]
 
 
 def _has_inline_style_or_handler(element) -> bool:
@@ -206,7 +263,9 @@ def _check_address(element, address: str, path: Path, site: Path, pages: dict, b
     if parts.scheme == "data":
         return []
     if parts.scheme or parts.netloc:
-        harmless = element.name == "a" or element.get("rel") == ["canonical"]
+        harmless = (element.name == "a" and parts.scheme in ("http", "https")) or element.get(
+            "rel"
+        ) == ["canonical"]
         return [] if harmless else [f"would fetch {address}"]
     if base is None:  # the 404 page, whose addresses begin at the root of the host
         return []
@@ -228,21 +287,57 @@ def _same_files(docs: Path, languages: list[str]) -> list[str]:
         for language in languages
     }
     every = set().union(*names.values())
+    other = [name for name in sorted(every) if not name.endswith((".md", ".ipynb"))]
+    pages = {name.partition(".")[0].replace("-", "_") for name in every}
+    examples = {path.stem for path in (docs / "examples").glob("*.py")} - {"parity_matrix"}
     return [
-        f"docs/{language}/{name}: missing; each page exists in every language"
-        for language in languages
-        for name in sorted(every - names[language])
+        *(f"docs/*/{name}: only pages (.md) and notebooks (.ipynb) belong here" for name in other),
+        *(f"docs/examples/{name}.py: no page shows it" for name in sorted(examples - pages)),
+        *(
+            f"docs/{language}/{name}: missing; each page exists in every language"
+            for language in languages
+            for name in sorted(every - names[language])
+        ),
     ]
 
 
 def _same_words(path: Path) -> list[str]:
     words = yaml.safe_load(path.read_text("utf-8"))
-    every = set().union(*(its.keys() for its in words.values()))
+    keys = {language: set(_keys(its)) for language, its in words.items()}
+    every = set().union(*keys.values())
     return [
         f"{path}: {language} has no {key}"
-        for language, its in words.items()
-        for key in sorted(every - its.keys())
+        for language in words
+        for key in sorted(every - keys[language])
     ]
+
+
+def _keys(words: dict, above: str = ""):
+    for key, value in words.items():
+        yield above + key
+        if isinstance(value, dict):
+            yield from _keys(value, f"{above}{key}.")
+
+
+def _whole_terms(path: Path, languages: list[str]) -> list[str]:
+    columns = [f"{kind}_{language}" for kind in ("term", "definition") for language in languages]
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [
+        f"{path}: term {number} ({row[columns[0]]}) has no {column}"
+        for number, row in enumerate(rows, 1)
+        for column in columns
+        if not row.get(column)
+    ]
+
+
+def _reading(check: Callable[..., list[str]], *paths: Path) -> list[str]:
+    """What a check finds, or that a file is no page at all: an editor may have half saved it."""
+    try:
+        return check(*paths)
+    except Exception as error:
+        names = ", ".join(str(path) for path in paths)
+        return [f"{names}: can't be read: {type(error).__name__}: {error}"]
 
 
 def _check_notebooks(first: Path, other: Path) -> list[str]:
@@ -260,6 +355,10 @@ def _check_notebooks(first: Path, other: Path) -> list[str]:
     for path, book in ((first, ours), (other, theirs)):
         if book["outputs"]:
             problems.append(f"{path}: holds outputs; they come from the build: clear them")
+        if book["tags"]:
+            problems.append(
+                f"{path}: a cell has metadata, which can keep it from running: {book['tags']}"
+            )
     return problems
 
 
@@ -273,6 +372,7 @@ def _notebook(path: Path) -> dict:
         "kinds of cells": [kind for kind, _ in cells],
         "code": [source for kind, source in cells if kind == "code"],
         "anchors": re.findall(r'<a id="([^"]+)">', text),
+        "tags": [cell["metadata"] for cell in book["cells"] if cell.get("metadata")],
         "outputs": [cell["outputs"] for cell in book["cells"] if cell.get("outputs")],
     }
 

@@ -60,9 +60,8 @@ def follow(out: Path, whole: bool) -> None:
 
 def changes() -> Iterator[list[Path]]:
     """Files of the project that have changed; folders are watched, as editors replace files."""
-    ours = watchfiles.DefaultFilter()
     folders = [ROOT, ROOT / "mha", DOCS, *(path for path in DOCS.rglob("*") if path.is_dir())]
-    for found in watchfiles.watch(*folders, debounce=100, recursive=False, watch_filter=ours):
+    for found in watchfiles.watch(*folders, debounce=100, recursive=False):
         paths = [Path(path) for _, path in found]
         paths = [path for path in paths if path.parent != ROOT or path.name == "mkdocs.yml"]
         if paths:

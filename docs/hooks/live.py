@@ -31,7 +31,10 @@ def live_inline(source, language, class_name, md):
 def live_fence(source, language, class_name, options, md, **kwargs):
     """A drawing."""
     try:
-        return value_of(source).to_html(writer(current.page.words))
+        html = value_of(source).to_html(writer(current.page.words))
+        if ">nan<" in html or ">inf<" in html:
+            raise ValueError("holds a value that is not a finite number")
+        return html
     except Exception as error:
         raise SuperFencesException(f"{current.page.name}: ```live {source}: {error}") from error
 
@@ -50,8 +53,11 @@ def written(source: str) -> str:
 def value_of(expression: str):
     """Evaluate against the names of the page's example; a value typed in is no value of it."""
     tree = ast.parse(expression.strip(), mode="eval")
-    if not any(isinstance(node, ast.Name) for node in ast.walk(tree)):
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    if not names & current.page.values.keys():
         raise ValueError("uses no name of the example")
+    if any(isinstance(node, ast.NamedExpr) for node in ast.walk(tree)):
+        raise ValueError("assigns a value")
     return eval(compile(tree, "<live>", "eval"), current.page.values)
 
 
@@ -70,6 +76,8 @@ def _text(value, spec: str) -> str:
         return f"[{current.page.words['list_separator'].join(items)}]"
     if isinstance(value, str):
         return escape(value)
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
         raise ValueError(f"is {value}, not a finite number")
     spec = spec or (".3f" if isinstance(value, float) else ",d" if type(value) is int else "")

@@ -21,7 +21,7 @@ def on_page_markdown(markdown, page, config, files):
 
     if hasattr(signal, "SIGALRM"):  # not on Windows
         signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, SECONDS, 1)  # again, if it is caught
 
 
 @event_priority(-100)

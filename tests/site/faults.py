@@ -65,6 +65,10 @@ def _older(project: Project) -> None:
         project.edit(f"docs/en/{name}", "---\n", '---\nsource: "000000000000"\n')
 
 
+def _example_alone(project: Project) -> None:
+    project.files["docs/examples/other.py"] = EXAMPLE
+
+
 def _full_disk(project: Project) -> None:
     project.largest_file = 100_000  # bytes, less than the theme's style sheet
 
@@ -193,6 +197,50 @@ FAULTS = [
         "an inline style",
         on_page(LINE, '<b style="color: red">x</b>'),
         ("page/index.html", "style"),
+    ),
+    Fault(
+        "a figure typed into a title",
+        on_page(LINE, '<b title="0,390">x</b>'),
+        ("page/index.html", "'0,390', which was not computed"),
+    ),
+    Fault(
+        "a figure typed as code",
+        on_page(LINE, "`0.390`"),
+        ("page/index.html", "'0.390', which was not computed"),
+    ),
+    Fault(
+        "a figure typed in a notebook",
+        lambda project: (
+            project.add_notebook("x = 1"),
+            project.edit("docs/id/lab.ipynb", "Kata demi kata.", "Bobotnya 0,390."),
+        ),
+        ("lab/index.html", "'0,390', which was not computed"),
+    ),
+    Fault(
+        "a cell that is not run",
+        lambda project: (
+            project.add_notebook("x = 1"),
+            project.edit("docs/id/lab.ipynb", '"metadata": {}', '"metadata": {"tags": ["x"]}'),
+        ),
+        ("lab.ipynb", "can keep it from running"),
+    ),
+    Fault(
+        "an example that knows that it is built",
+        in_block(
+            "import sys; print('mkdocs.structure.pages' in sys.modules and __name__ != '__main__')"
+        ),
+        ("page.md", "prints"),
+    ),
+    Fault(
+        "other values in the other language",
+        in_block("import os; print(os.environ.get('SITE_LANGUAGE'))"),
+        ("page.md", "run by itself, prints"),
+    ),
+    Fault(
+        "a script on a page", on_page(LINE, "<script>x()</script>"), ("page/index.html", "<script>")
+    ),
+    Fault(
+        "an example without a page", _example_alone, ("docs/examples/other.py", "no page shows it")
     ),
     Fault("a full disk", _full_disk, ("File too large",)),
 ]

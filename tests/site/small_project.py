@@ -13,7 +13,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 ROOT = Path(__file__).parents[2]
-OWN_MODULES = ("build", "checks", "current", "words", "stamp", "mha")
+SCRIPTS = ("docs/build.py", "docs/checks.py", "docs/serve.py")
+OWN_MODULES = ("build", "serve", "checks", "current", "words", "stamp", "mha")
 
 INDEX = f"""---
 title: Beranda
@@ -66,7 +67,7 @@ class Project:
         self.renew_stamps, self.largest_file = True, None
         for name in ("docs/hooks", "docs/theme", "mha"):
             shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("docs/build.py", "docs/checks.py", "docs/words.yml", "LICENSE"):
+        for name in (*SCRIPTS, "docs/words.yml", "LICENSE"):
             shutil.copy(ROOT / name, root / name)
         header = (ROOT / "docs/glossary.csv").read_text("utf-8").splitlines()[0]
         unused_term = ",".join(f"xyz{column}" for column in header.split(","))
@@ -94,20 +95,27 @@ class Project:
             self.files[f"docs/{language}/lab.ipynb"] = notebook(*code)
 
     def build(self) -> SimpleNamespace:
-        """Run the project's own build.py; in a fork, which has the large imports already."""
-        process = self.start()
+        """Run the project's own build.py."""
+        return self.run("docs/build.py")
+
+    def run(self, script: str, *arguments: str) -> SimpleNamespace:
+        """Run a script of the project; in a fork, which has the large imports already."""
+        process = self.start(script, *arguments)
         process.join()
         stdout, stderr = ((self.root / name).read_text() for name in ("stdout", "stderr"))
         return SimpleNamespace(returncode=process.exitcode, stdout=stdout, stderr=stderr)
 
-    def start(self) -> multiprocessing.Process:
-        """Begin to build."""
-        self._write()
-        process = multiprocessing.get_context("fork").Process(target=self._run)
+    def start(self, script: str = "docs/build.py", *arguments: str) -> multiprocessing.Process:
+        """Begin to run a script of the project."""
+        self.write()
+        process = multiprocessing.get_context("fork").Process(
+            target=self._run, args=(self.root / script, arguments)
+        )
         process.start()
         return process
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Bring the files on the disk up to date; the others are not touched."""
         config = (ROOT / "mkdocs.yml").read_text("utf-8")
         names = sorted(
             path.rpartition("/")[2] for path in self.files if path.startswith("docs/id/")
@@ -115,8 +123,10 @@ class Project:
         nav = "".join(f"  - {name}\n" for name in names)
         self.files["mkdocs.yml"] = re.sub(r"(?<=\nnav:\n)(  - .*\n)+", nav, config)
         for path, text in self.files.items():
-            (self.root / path).parent.mkdir(exist_ok=True)
-            (self.root / path).write_text(self._stamped(path, text), "utf-8")
+            target, text = self.root / path, self._stamped(path, text)
+            target.parent.mkdir(exist_ok=True)
+            if not target.exists() or target.read_text("utf-8") != text:
+                target.write_text(text, "utf-8")
 
     def _stamped(self, path: str, text: str) -> str:
         """A translation with the state of the page that it translates."""
@@ -128,7 +138,7 @@ class Project:
             return text.replace('"title"', f'"source": "{stamp}", "title"')
         return text.replace("---\n", f'---\nsource: "{stamp}"\n', 1)
 
-    def _run(self) -> None:
+    def _run(self, script: Path, arguments: tuple[str, ...]) -> None:
         for number, name in ((1, "stdout"), (2, "stderr")):
             os.dup2(os.open(self.root / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
         sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
@@ -136,5 +146,6 @@ class Project:
             resource.setrlimit(resource.RLIMIT_FSIZE, (self.largest_file,) * 2)
         for name in [name for name in sys.modules if name.partition(".")[0] in OWN_MODULES]:
             del sys.modules[name]
-        sys.argv = ["build.py"]
-        runpy.run_path(str(self.root / "docs/build.py"), run_name="__main__")
+        sys.argv = [str(script), *arguments]
+        sys.path.insert(0, str(self.root / "docs"))
+        runpy.run_path(str(script), run_name="__main__")

@@ -3,6 +3,8 @@
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -73,3 +75,24 @@ def test_same_sources_same_bytes(project):
 def test_list_for_contributors_has_every_fault():
     titles = re.findall(r"(?m)^## (.*)$", LIST.read_text("utf-8"))
     assert titles == [fault.name[0].upper() + fault.name[1:] for fault in FAULTS]
+
+
+@pytest.mark.parametrize("out", [".", "docs", "mha/x", "keep", "file"])
+def test_what_is_no_site_is_never_replaced(out, project):
+    (project.root / "keep").mkdir()
+    (project.root / "keep/thesis.txt").write_text("mine")
+    (project.root / "file").write_text("mine")
+    done = project.build("--out", str(project.root / out))
+    assert done.returncode == 1
+    assert "NOT BUILT" in done.stderr
+    assert (project.root / "keep/thesis.txt").read_text() == "mine"
+    assert (project.root / "file").read_text() == "mine"
+    assert (project.root / "docs/build.py").exists()
+
+
+def test_without_assertions_nothing_is_built(project):
+    done = subprocess.run(
+        [sys.executable, "-O", "docs/build.py"], cwd=project.root, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "python -O" in done.stderr
