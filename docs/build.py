@@ -165,6 +165,7 @@ def run_alone(example: Path, printed: Path) -> None:
         os.dup2(sys.stdout.fileno(), 1)  # for what does not go through Python's print
         os.chdir(printed.parent)
         sys.argv = [str(example)]
+        atexit._clear()  # what the parent has to do at its end is not for this process
         runpy.run_path(str(example), run_name="__main__")
         atexit._run_exitfuncs()
 

@@ -139,8 +139,8 @@ for T in LENGTHS:
 
 
 # --8<-- [start:large]
-layer = mha.MultiHeadAttention(512, 8)
-layer_mib = sum(p.nbytes for p in layer.parameters()) / 2**20
+large = mha.MultiHeadAttention(512, 8)
+layer_mib = sum(p.nbytes for p in large.parameters()) / 2**20
 tokens = 4096
 weights_mib = 4 * 8 * tokens**2 / 2**20  # float32, H = 8, B = 1
 
@@ -150,8 +150,8 @@ print(f"{layer_mib:.1f} MiB, {weights_mib:.1f} MiB")
 
 # --8<-- [start:fused]
 x = torch.randn(2, 128, 512)
-with_weights, _ = layer(x)
-without_weights, nothing = layer(x, need_weights=False)
+with_weights, _ = large(x)
+without_weights, nothing = large(x, need_weights=False)
 
 print(nothing, mha.compare(without_weights, with_weights).ok)
 # --8<-- [end:fused]

@@ -19,6 +19,8 @@ def attention(Q, K, V):
 # --8<-- [start:tokens]
 word_class = np.eye(3)[[0, 1, 0]]  # (T, 3)
 topic = np.eye(3)[[1, 1, 0]]  # (T, 3)
+assert (word_class[0] == word_class[2]).all()
+assert (topic[0] == topic[1]).all()
 X = np.hstack([word_class, topic])  # (T, d_model)
 print(X)
 # --8<-- [end:tokens]

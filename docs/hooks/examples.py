@@ -5,6 +5,7 @@ script, in order, as blocks that markdown-exec runs; what they print has to equa
 prints.
 """
 
+import ast
 import contextlib
 import io
 import logging
@@ -13,6 +14,7 @@ import re
 import runpy
 import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 
 import current
@@ -25,6 +27,10 @@ from words import WORDS
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SECTION = re.compile(r"^# --8<-- \[(?P<edge>start|end):(?P<name>[\w-]+)\]$")
 
+_KEEP_THEIR_NAMES = (
+    ast.FunctionDef, ast.ClassDef, ast.Lambda,
+    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
+)  # fmt: skip
 _PRINT_OPTIONS = np.get_printoptions()
 
 
@@ -42,6 +48,7 @@ def on_page_markdown(markdown, page, config, files):
     values, page.printed = run(example) if example.exists() else ({}, "")
     _reset_global_state(seed=1)  # another one: an example has to seed what it draws
     current.page.values = {"built": stamp(), **_drawings(), **values}
+    current.page.rebound = rebound(sections(example)) if example.exists() else set()
     if "listing" in page.meta:
         current.page.listing = sections(example)[page.meta["listing"]].splitlines()
 
@@ -98,6 +105,21 @@ def sections(example: Path) -> dict[str, str]:
         elif line.strip():
             raise PluginError(f"{example.name}:{number}: stands in no section: {line.strip()}")
     return found
+
+
+def rebound(parts: dict[str, str]) -> set[str]:
+    """Names that more than one section binds: their last value is not what an earlier one shows."""
+    bound = [set(_bound_by(ast.parse(code))) for code in parts.values()]
+    return {name for names in bound for name in names if sum(name in n for n in bound) > 1}
+
+
+def _bound_by(node: ast.AST) -> Iterator[str]:
+    """The names that code binds, outside of functions and comprehensions, which keep theirs."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    if not isinstance(node, _KEEP_THEIR_NAMES):
+        for child in ast.iter_child_nodes(node):
+            yield from _bound_by(child)
 
 
 def _example_of(page) -> Path:

@@ -31,10 +31,7 @@ def live_inline(source, language, class_name, md):
 def live_fence(source, language, class_name, options, md, **kwargs):
     """A drawing."""
     try:
-        html = value_of(source).to_html(writer(current.page.words))
-        if ">nan<" in html or ">inf<" in html:
-            raise ValueError("holds a value that is not a finite number")
-        return html
+        return value_of(source).to_html(writer(current.page.words))
     except Exception as error:
         raise SuperFencesException(f"{current.page.name}: ```live {source}: {error}") from error
 
@@ -56,6 +53,8 @@ def value_of(expression: str):
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     if not names & current.page.values.keys():
         raise ValueError("uses no name of the example")
+    if unclear := names & current.page.rebound:
+        raise ValueError(f"bound in more than one section: {', '.join(sorted(unclear))}")
     if any(isinstance(node, ast.NamedExpr) for node in ast.walk(tree)):
         raise ValueError("assigns a value")
     return eval(compile(tree, "<live>", "eval"), current.page.values)
@@ -76,8 +75,6 @@ def _text(value, spec: str) -> str:
         return f"[{current.page.words['list_separator'].join(items)}]"
     if isinstance(value, str):
         return escape(value)
-    if isinstance(value, np.generic):
-        value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
         raise ValueError(f"is {value}, not a finite number")
     spec = spec or (".3f" if isinstance(value, float) else ",d" if type(value) is int else "")

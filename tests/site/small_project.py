@@ -141,7 +141,7 @@ class Project:
     def _run(self, script: Path, arguments: tuple[str, ...]) -> None:
         for number, name in ((1, "stdout"), (2, "stderr")):
             os.dup2(os.open(self.root / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+        sys.stdout, sys.stderr = os.fdopen(1, "w", 1), os.fdopen(2, "w", 1)  # line by line
         if self.largest_file:
             resource.setrlimit(resource.RLIMIT_FSIZE, (self.largest_file,) * 2)
         for name in [name for name in sys.modules if name.partition(".")[0] in OWN_MODULES]:

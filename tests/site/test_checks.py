@@ -184,6 +184,14 @@ def test_older_notebook(tmp_path):
     [
         ("<p>Traceback (most recent call last)</p>", "Traceback"),
         ("<p>#!live A</p>", "#!live"),
+        ("<p>--8&lt;-- x</p>", "--8<--"),
+        ("<p>{{ glossary }}</p>", "{{"),
+        ('<a href="javascript:x()">x</a>', "would fetch javascript:x()"),
+        ("<article><script>x()</script></article>", "has <script>, which no page needs"),
+        ("<article><p>Bobotnya 0,390</p></article>", "shows '0,390', which was not computed"),
+        ('<article><b title="0,390">x</b></article>', "shows '0,390', which was not computed"),
+        ("<article><code>0.390</code></article>", "shows '0.390', which was not computed"),
+        ("<pre><code>0.390</code></pre>", "block, which is not executed: '0.390'"),
         ('<p id="a"></p><p id="a"></p>', "2 times"),
         ('<img src="here.png">', "alternative text"),
         (
@@ -220,11 +228,109 @@ def test_empty_page(tmp_path):
     assert [p.split(":")[0] for p in problems] == ["page/index.html", "en/page/index.html"]
 
 
-def test_page_in_one_language_only(tmp_path):
-    for language in ("id", "en"):
-        (tmp_path / language).mkdir()
-    (tmp_path / "id/page.md").write_text(PAGE)
-    (tmp_path / "words.yml").write_text("id: {a: b}\nen: {c: d}\n")
-    problems = checks.check_source(tmp_path)
-    assert "docs/en/page.md: missing; each page exists in every language" in problems
-    assert any("en has no a" in problem for problem in problems)
+TERM = "term_id,term_en,definition_id,definition_en,mark,note\nbobot,weight,Angka.,A number.,,\n"
+
+
+@pytest.fixture
+def sources(tmp_path):
+    """Sources in order: one page and one notebook, each in both languages."""
+    book = notebook(*CELLS, title="Lab")
+    stamp = hashlib.sha256(book.encode()).hexdigest()[:12]
+    files = {
+        "words.yml": "id: {a: b, c: {d: e}}\nen: {a: b, c: {d: e}}\n",
+        "glossary.csv": TERM,
+        "examples/page.py": "x = 1\n",
+        "id/page.md": PAGE,
+        "en/page.md": translated(),
+        "id/lab.ipynb": book,
+        "en/lab.ipynb": notebook(*CELLS, title="Lab", source=stamp),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    return tmp_path
+
+
+def test_sources_in_order(sources):
+    assert checks.check_source(sources) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "message"),
+    [
+        ("words.yml", "en: {a: b, ", "en: {", "words.yml: en has no a"),
+        ("words.yml", "id: {a: b, c: {d: e}}", "id: {a: b, c: {}}", "words.yml: id has no c.d"),
+        ("words.yml", "en: {a: b", "en: {a: b, f: g", "words.yml: id has no f"),
+        ("glossary.csv", "A number.", "", "glossary.csv: term 1 (bobot) has no definition_en"),
+        ("glossary.csv", ",weight,", ",,", "glossary.csv: term 1 (bobot) has no term_en"),
+        ("glossary.csv", "bobot,", ",", "glossary.csv: term 1 () has no term_id"),
+        (
+            "glossary.csv",
+            ",Angka.,A number.,,",
+            "",
+            "glossary.csv: term 1 (bobot) has no definition",
+        ),
+        ("id/page.md", "title: Judul", "title: a: b", "id/page.md: can't be read: ScannerError"),
+        ("en/page.md", "title: Judul", "title: a: b", "en/page.md: can't be read: ScannerError"),
+        ("id/page.md", "---\ntitle", "---\nwords\n---\ntitle", "id/page.md: can't be read: "),
+        ("en/lab.ipynb", '"cells"', '"cells', "en/lab.ipynb: can't be read: JSONDecodeError"),
+        ("id/lab.ipynb", '"cells"', '"other"', "en/lab.ipynb: can't be read: KeyError: 'cells'"),
+        ("en/lab.ipynb", '"code"', '"code", "outputs": [1]', "en/lab.ipynb: holds outputs"),
+    ],
+)
+def test_sources_out_of_order(sources, path, old, new, message):
+    text = (sources / path).read_text("utf-8")
+    assert old in text
+    (sources / path).write_text(text.replace(old, new, 1), "utf-8")
+    assert any(message in problem for problem in checks.check_source(sources))
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("id/other.md", "docs/en/other.md: missing; each page exists in every language"),
+        ("en/other.ipynb", "docs/id/other.ipynb: missing; each page exists in every language"),
+        ("id/picture.png", "docs/*/picture.png: only pages (.md) and notebooks (.ipynb)"),
+        ("examples/other.py", "docs/examples/other.py: no page shows it"),
+    ],
+)
+def test_file_without_its_counterpart(sources, path, message):
+    (sources / path).write_text("{}")
+    assert any(problem.startswith(message) for problem in checks.check_source(sources))
+
+
+def site_of(tmp_path, **pages: str) -> dict:
+    """Finished pages by their name."""
+    soups = {}
+    for name, html in pages.items():
+        path = tmp_path / name / "index.html"
+        path.parent.mkdir()
+        path.write_text(html)
+        soups[path] = BeautifulSoup(html, "html.parser")
+    return soups
+
+
+def test_finished_page_in_order(tmp_path):
+    html = (
+        '<link rel="canonical" href="https://host.example/page/"><article><h1 id="top">Head 1</h1>'
+        '<p>Bobot <span class="live">0,390</span> dari <code>A[0]</code></p>'
+        '<div class="language-python"><pre><code>x = 0.5</code></pre></div>'
+        '<a href="#top">x</a><a href="../other/#there">x</a><a href="../other/">x</a>'
+        '<a href="https://host.example/">x</a><img alt="" src="data:image/gif;base64,AA"></article>'
+    )
+    pages = site_of(tmp_path, page=html, other='<p id="there">x</p>')
+    path = tmp_path / "page/index.html"
+    assert checks.check_html(path, pages[path], tmp_path, pages) == []
+    pages[tmp_path / "other/index.html"].p["id"] = "elsewhere"
+    (problem,) = checks.check_html(path, pages[path], tmp_path, pages)
+    assert problem == "links to ../other/#there, where no #there is"
+
+
+def test_page_for_every_address_links_to_none_beside_it(tmp_path):
+    soup = BeautifulSoup('<a href="/en/">x</a><script src="/assets/x.js"></script>', "html.parser")
+    path = tmp_path / "404.html"
+    assert checks.check_html(path, soup, tmp_path, {path: soup}) == []
+    soup.script["src"] = "https://cdn.example/x.js"
+    assert checks.check_html(path, soup, tmp_path, {path: soup}) == [
+        "would fetch https://cdn.example/x.js"
+    ]

@@ -20,6 +20,7 @@ VALUES = {
     "numpy_count": np.int64(1234567),
     "single": np.float32(0.25),
     "flag": np.bool_(True),
+    "twice": 0.5,
     "text": "<b> & 1.5",
     "shape": (2, 3),
     "row": np.array([0.25, 0.75]),
@@ -41,7 +42,8 @@ VALUES = {
 @pytest.fixture(autouse=True)
 def page_with_values():
     """The page that is being made has an example that leaves these names."""
-    current.page.begin(name="page.md", words=WORDS["id"], values=dict(VALUES))
+    values = dict(VALUES)
+    current.page.begin(name="page.md", words=WORDS["id"], values=values, rebound={"twice"})
     yield
     current.page.begin()
 
@@ -88,7 +90,11 @@ def test_value_as_each_language_writes_it(source, indonesian, english):
     [
         ("0.39", "uses no name of the example"),
         ("'a' + 'b'", "uses no name of the example"),
-        ("gone", "'gone' is not defined"),
+        ("gone", "uses no name of the example"),
+        ("half + gone", "'gone' is not defined"),
+        ("len('0.39')", "uses no name of the example"),
+        ("[half := 0.39]", "assigns a value"),
+        ("twice", "bound in more than one section: twice"),
         ("half +", "invalid syntax|f-string"),
         ("x = half", "f-string|invalid|format"),
         ("half:q", "Unknown format code"),
@@ -118,7 +124,7 @@ def test_drawing_speaks_the_language():
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("gone", "'gone' is not defined"),
+        ("gone", "uses no name of the example"),
         ("half", "to_html"),
         ("1", "uses no name"),
         ("drawing_with_nan", "is nan, not a finite number"),

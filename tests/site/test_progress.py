@@ -28,14 +28,8 @@ def test_a_page_that_takes_too_long_is_named(monkeypatch):
         time.sleep(10)
 
 
-def test_a_block_cannot_catch_it(monkeypatch):
-    monkeypatch.setattr(progress, "SECONDS", 0.05)
-    progress.on_page_markdown("", PAGE, CONFIG, None)
-    with pytest.raises(progress.TooLong):
-        try:
-            time.sleep(10)
-        except Exception:
-            pytest.fail("a bare `except Exception` in a block would swallow it")
+def test_a_block_cannot_catch_it_by_chance():
+    assert not issubclass(progress.TooLong, Exception)
 
 
 def test_a_page_that_is_done_in_time_says_so(monkeypatch, capsys):

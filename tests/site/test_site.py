@@ -10,10 +10,10 @@ import checks
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-SLUGS = [
-    "", "one-head/", "two-heads/", "torch-module/", "parity/", "cost/", "order/", "lab/",
-    "reference/", "glossary/",
-]  # fmt: skip
+SLUGS = sorted(
+    "" if page.stem == "index" else f"{page.stem}/"
+    for page in (Path(__file__).parents[2] / "docs/id").iterdir()
+)
 PAGES = [prefix + slug for prefix in ("", "en/") for slug in SLUGS]
 
 

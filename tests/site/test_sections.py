@@ -1,0 +1,167 @@
+"""A page is held against its example: every section, its output, and where it failed."""
+
+import logging
+from types import SimpleNamespace
+
+import current
+import examples
+import numpy as np
+import pytest
+import torch
+from mkdocs.exceptions import PluginError
+
+import mha
+
+CONFIG = SimpleNamespace(theme={"language": "id"})
+EXAMPLE = """# --8<-- [start:first]
+x = 0.5
+# --8<-- [end:first]
+
+
+# --8<-- [start:second-part]
+print(x)
+# --8<-- [end:second-part]
+"""
+
+
+@pytest.fixture
+def example(tmp_path, monkeypatch):
+    """The file of the example that belongs to the page."""
+    monkeypatch.setattr(examples, "EXAMPLES", tmp_path)
+    file = tmp_path / "some_page.py"
+    file.write_text(EXAMPLE)
+    yield file
+    current.page.begin()
+    examples._warnings.messages.clear()
+
+
+def begun(**meta):
+    """The page some-page.md, after its example has run."""
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="some-page.md"), meta=meta)
+    examples.on_page_markdown("", page, CONFIG, None)
+    return page
+
+
+def content(*code: str, printed: str = "0.5\n") -> str:
+    """A page that shows these blocks of code and this output."""
+    blocks = [f'<div class="language-python"><code>{text}\n</code></div>' for text in code]
+    return "".join(blocks) + f'<div class="language-text"><code>{printed}</code></div>'
+
+
+def test_sections_are_read_in_order(example):
+    assert examples.sections(example) == {"first": "x = 0.5\n", "second-part": "print(x)\n"}
+    assert list(examples.sections(example)) == ["first", "second-part"]
+
+
+def test_code_outside_of_sections_stops_the_build(example):
+    example.write_text(EXAMPLE.replace("\n\n\n", "\n\ny = 1\n"))
+    with pytest.raises(PluginError, match=r"^some_page\.py:5: stands in no section: y = 1$"):
+        examples.sections(example)
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        (["x = 1", "y = x"], set()),
+        (["x = 1", "x = 2"], {"x"}),
+        (["x = 1\nx = 2", "y = 1"], set()),
+        (["for x in y: pass", "(x, z) = 1, 2", "z += 1"], {"x", "z"}),
+    ],
+)
+def test_names_with_two_values(parts, expected):
+    assert examples.rebound(dict(enumerate(parts))) == expected
+
+
+def test_page_knows_what_its_example_leaves(example):
+    page = begun(listing="second-part")
+    assert page.printed == "0.5\n"
+    assert current.page.name == "some-page.md"
+    assert current.page.values["x"] == 0.5
+    assert current.page.values["WeightTable"].__name__ == "WeightTable"
+    assert current.page.values["built"].numpy == np.__version__
+    assert current.page.listing == ["print(x)"]
+
+
+def test_page_without_example_has_no_values(example):
+    example.unlink()
+    page = begun()
+    assert page.printed == ""
+    assert set(current.page.values) == {"built", "WeightTable", "ShapeLedger"}
+    assert examples.on_page_content("<p>Kata.</p>", page, CONFIG, None) is None
+    with pytest.raises(PluginError, match="its Python blocks are not the sections of some_page"):
+        examples.on_page_content(content("x = 1", printed=""), page, CONFIG, None)
+
+
+@pytest.mark.parametrize(
+    ("html", "message"),
+    [
+        (content("x = 0.5", "print(x)"), None),
+        (content("print(x)", "x = 0.5"), r"once and in order: \['first', 'second-part'\]"),
+        (content("x = 0.5"), "once and in order"),
+        (content("x = 0.5", "print(x)", "print(x)"), "once and in order"),
+        (content("x = 0.4", "print(x)"), "once and in order"),
+        (content("x = 0.5", "print(x)", printed="0.4\n"), "shows\n0.4\n\nbut its example prints"),
+        (content("x = 0.5", "print(x)", printed=""), "shows\n\nbut its example prints\n0.5"),
+        ("<p>Kata.</p>", "once and in order"),
+    ],
+)
+def test_page_shows_its_example(html, message, example):
+    page = begun()
+    if message is None:
+        assert examples.on_page_content(html, page, CONFIG, None) is None
+    else:
+        with pytest.raises(PluginError, match=rf"^some-page\.md: .*(?s:.*){message}"):
+            examples.on_page_content(html, page, CONFIG, None)
+
+
+def test_warning_stops_its_own_page_only(example):
+    logger, html = logging.getLogger("mkdocs.plugins.test"), content("x = 0.5", "print(x)")
+    examples.on_config(None)
+    page = begun()
+    logger.warning("a block failed")
+    with pytest.raises(PluginError, match=r"^some-page\.md: a block failed$"):
+        examples.on_page_content(html, page, CONFIG, None)
+    examples.on_page_content(html, begun(), CONFIG, None)
+    logging.getLogger("mkdocs").removeHandler(examples._warnings)
+
+
+@pytest.mark.parametrize(("actual", "message"), [([1.0], None), ([1.5], "check is not ok: .*5.0")])
+def test_comparison_that_fails_stops_the_build(actual, message, example):
+    page = begun()
+    current.page.values["check"] = mha.compare(actual, [1.0])
+    html = content("x = 0.5", "print(x)")
+    if message is None:
+        examples.on_page_content(html, page, CONFIG, None)
+    else:
+        with pytest.raises(PluginError, match=rf"^some-page\.md: {message}"):
+            examples.on_page_content(html, page, CONFIG, None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("x = 0.5", "x = gone", "some_page.py:2, section first: NameError"),
+        ("print(x)", "x / 0", "some_page.py:7, section second-part: ZeroDivisionError"),
+        ("print(x)", "exit()", "some_page.py:7, section second-part: SystemExit"),
+        ("print(x)", "print(x", "some_page.py: SyntaxError"),
+        ("# --8<-- [start:first]", "gone", "some_page.py:1, section –: NameError"),
+    ],
+)
+def test_failing_example_is_named_with_its_line(old, new, message, example):
+    example.write_text(EXAMPLE.replace(old, new))
+    with pytest.raises(PluginError) as caught:
+        begun()
+    assert str(caught.value).startswith(f"some-page.md: {message}")
+
+
+def test_example_starts_from_a_known_state(example):
+    np.set_printoptions(precision=1)
+    torch.set_default_dtype(torch.float64)
+    draws = "import numpy as np, random, torch\n"
+    draws += "print(np.random.rand(), random.random(), torch.rand(1), np.array([1 / 3]))"
+    example.write_text(EXAMPLE.replace("print(x)", draws))
+    first = begun().printed
+    assert "[0.33333333]" in first
+    assert "float64" not in first
+    assert begun().printed == first
+    assert torch.get_default_dtype() is torch.float32
