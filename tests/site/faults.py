@@ -251,8 +251,9 @@ def entry(fault: Fault, stderr: str, root: Path) -> str:
     text = stderr.replace(f"{root}/", "").partition("is as it was:\n")[2]
     text = re.sub(r"'/\S+?/(?=site-packages)", "'…/", text)
     text = re.sub(r"(?<=\.site-)\w+", "…", text)
-    start = re.search(r"(?m)^(id: |docs/|page/|en/)", text).start()
-    lines = re.split(r"\nen: |\nTraceback|\n\n", text[start:])[0].splitlines()[:3]
+    start = re.search(r"(?m)^(id: |docs/|page/|lab/|en/)", text).start()
+    first = re.split(r"\nen: |\nTraceback|\n\n", text[start:])[0]
+    lines = list(dict.fromkeys(first.splitlines()))[:3]
     title = fault.name[0].upper() + fault.name[1:]
     return "\n".join([f"## {title}\n\n```text", *lines, "```\n"])
 
