@@ -38,7 +38,7 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def serve(session: nox.Session) -> None:
     """Build the site, serve it, and build again what changes."""
-    python(session, "docs/serve.py")
+    python(session, "docs/serve.py", *session.posargs)
 
 
 @nox.session
@@ -71,6 +71,12 @@ def faults(session: nox.Session) -> None:
 def parity(session: nox.Session) -> None:
     """Print the parity matrix: mha against torch, cell by cell."""
     python(session, "docs/examples/parity_matrix.py")
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Make one small change to mha after another: does a test notice each? Prints the score."""
+    python(session, "tests/mha/mutants.py")
 
 
 @nox.session

@@ -43,7 +43,7 @@ def softmax(scores: ArrayLike, axis: int = -1) -> NDArray[Any]:
     """
     x, dtype = _floats(scores=scores)
     with np.errstate(all="ignore"):
-        return _softmax_in_place(x["scores"].copy(), axis).astype(dtype, copy=False)
+        return _softmax_in_place(x["scores"], axis).astype(dtype)
 
 
 def attention(
@@ -78,7 +78,7 @@ def attention(
     masks = merge_masks(shape, _mask, _triangle, allow, score_bias, causal)
     scale = check_scale(scale, x["query"].shape[-1])
     output, weights = _attend(x["query"], x["key"], x["value"], masks, scale)
-    return output.astype(dtype, copy=False), weights.astype(dtype, copy=False)
+    return output.astype(dtype), weights.astype(dtype)
 
 
 def split_heads(x: A, num_heads: int) -> A:
@@ -181,7 +181,7 @@ def multi_head_attention(
         v = split_heads(x["value"] @ x["w_v"] + x.get("b_v", 0), num_heads)  # (B, H, S, d_k)
         context, weights = _attend(q, k, v, masks, d_k**-0.5)  # (B, H, L, d_k)
         output = merge_heads(context) @ x["w_o"] + x.get("b_o", 0)  # (B, L, d_model)
-    return output.astype(dtype, copy=False), weights.astype(dtype, copy=False)
+    return output.astype(dtype), weights.astype(dtype)
 
 
 def unpack_qkv(packed: A, *, layout: str = "block", num_heads: int | None = None) -> tuple[A, A, A]:
@@ -222,7 +222,7 @@ def _attend(
     allowed, bias = masks
     with np.errstate(all="ignore"):
         if bias is not None:  # in the finer dtype, so that a finite bias stays finite
-            query = query.astype(np.result_type(query, bias), copy=False)
+            query = query.astype(np.result_type(query, bias))
         if allowed is not None:
             key, value = drop_unseen(np.where, allowed, key, value)
         scores = (query * scale) @ key.swapaxes(-1, -2)  # (..., L, S)
@@ -251,22 +251,21 @@ def _array(name: str, x: A, ndim: int, full: str) -> A:
 
 
 def _floats(**given: ArrayLike) -> tuple[dict[str, NDArray[Any]], np.dtype[Any]]:
-    """Arrays to compute with, float32 or finer, and the dtype of the result."""
+    """Copies to compute with, float32 or finer, and the dtype of the result."""
     x = {name: np.asarray(array) for name, array in given.items()}
     for name, array in x.items():
         if array.dtype.kind not in "biuf":
             raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
     dtype = np.result_type(*(a.dtype if a.dtype.kind == "f" else np.float64 for a in x.values()))
     work = np.result_type(dtype, np.float32)
-    return {name: array.astype(work, copy=False) for name, array in x.items()}, dtype
+    return {name: array.astype(work) for name, array in x.items()}, dtype
 
 
 def _widths(x: dict[str, NDArray[Any]]) -> Shape:
     """d_model, kdim and vdim, after checking every matrix and bias."""
-    size = [x[name].shape[0] if x[name].ndim else 0 for name in ("w_q", "w_k", "w_v")]
-    for width, number in zip(("d_model", "kdim", "vdim"), size, strict=True):
-        check_count(width, number)
-    d_model, kdim, vdim = size
+    d_model, kdim, vdim = (x[w].shape[0] if x[w].ndim else 0 for w in ("w_q", "w_k", "w_v"))
+    for name, size in (("d_model", d_model), ("kdim", kdim), ("vdim", vdim)):
+        check_count(name, size)
     rows = {"w_q": (d_model,), "w_k": (kdim,), "w_v": (vdim,), "w_o": (d_model,)}
     for name, array in x.items():
         full = (*rows.get(name, ()), d_model)
@@ -302,7 +301,7 @@ def check_heads(d_model: int, num_heads: Any) -> int:
     check_count("num_heads", num_heads)
     if d_model % num_heads:
         raise ValueError(f"d_model={d_model} is not divisible by num_heads={num_heads}")
-    return int(d_model // num_heads)
+    return d_model // int(num_heads)
 
 
 def check_scale(scale: Any, d_k: int) -> float:
@@ -320,7 +319,7 @@ def check_shapes(query: Shape, key: Shape, value: Shape, widths: Shape | None = 
             name, own = ("query", "key", "value")[i], f"{'LSS'[i]}, {widths[i] if widths else 'd'}"
             full = f"(B, {own}) or ({own})" if widths else f"(..., {own})"
             raise ValueError(f"{name} must have shape {full}, got {shape}")
-    if query[:-2] != key[:-2] or query[:-2] != value[:-2]:
+    if not query[:-2] == key[:-2] == value[:-2]:
         what = f"leading axes of query, key and value: {query[:-2]}, {key[:-2]} and {value[:-2]}"
     elif not widths and not query[-1] == key[-1] >= 1:
         what = f"width d_k (at least 1) of query and key: {query[-1]} and {key[-1]}"
@@ -348,9 +347,8 @@ def causal_offset(causal: Any, L: int, S: int) -> int | None:
             f'causal=True needs L == S, got L={L} and S={S}: say "upper_left" (query i sees keys '
             f'0 to i) or "lower_right" (the last query sees every key)'
         )
-    if causal is not True and (
-        not isinstance(causal, str) or causal not in ("upper_left", "lower_right")
-    ):
+    names = ("upper_left", "lower_right")
+    if causal is not True and not (isinstance(causal, str) and causal in names):
         raise ValueError(
             f'causal must be False, True, "upper_left" or "lower_right", got {causal!r}'
         )
@@ -361,9 +359,9 @@ def merge_masks(
     shape: Shape,
     convert: Callable[[str, Any], A],
     triangle: Callable[[int, int, int], A],
-    allow: Any = None,
-    score_bias: Any = None,
-    causal: Causal = False,
+    allow: Any,
+    score_bias: Any,
+    causal: Causal,
     key_allow: Any = None,
     batched: bool = False,
 ) -> tuple[A | None, A | None]:

@@ -141,8 +141,7 @@ class MultiHeadAttention(nn.Module):
         `B`; neither key nor value means self-attention. Masks as in `multi_head_attention`.
         """
         query, key, value = self_or_cross(query, key, value)
-        given = (query,) if key is value is query else (query, key, value)
-        _check_tensors(self.q_proj.weight, given, self.widths, mixed=True)
+        _check_tensors(self.q_proj.weight, (query, key, value), self.widths, mixed=True)
         check_shapes(tuple(query.shape), tuple(key.shape), tuple(value.shape), self.widths)
         d_k = self.d_model // self.num_heads
         q = _heads(self.q_proj(query), d_k)  # (B, H, L, d_k)
@@ -255,7 +254,7 @@ def masks_from_torch(
                 raise ValueError(f"attn_mask has {len(attn_mask)} slices, not B * num_heads={H}")
             attn_mask = attn_mask.reshape(len(attn_mask) // H, H, *attn_mask.shape[1:])
         blocks = attn_mask.dtype == torch.bool
-        masks |= {"allow": ~attn_mask} if blocks else {"score_bias": attn_mask}
+        masks = {"allow": ~attn_mask} if blocks else {"score_bias": attn_mask}
     if key_padding_mask is not None:
         _check_torch_mask("key_padding_mask", key_padding_mask, (1, 2))
         if key_padding_mask.dtype == torch.bool:
@@ -294,10 +293,8 @@ def read_torch(source: nn.MultiheadAttention) -> dict[str, Tensor]:
     """The parameters of torch's module under the names of this layer."""
     if not isinstance(source, nn.MultiheadAttention):
         raise TypeError(f"expected a torch.nn.MultiheadAttention, got {type(source).__name__}")
-    for option, given in (
-        ("add_bias_kv", source.bias_k is not None or source.bias_v is not None),
-        ("add_zero_attn", source.add_zero_attn),
-    ):
+    options = {"add_bias_kv": source.bias_k is not None, "add_zero_attn": source.add_zero_attn}
+    for option, given in options.items():
         if given:
             raise ValueError(f"this layer has no {option}, but the source has")
     return rename(_parameters(source))
@@ -375,8 +372,8 @@ def _formula(
     if allowed is not None:
         scores = torch.where(allowed, scores, -math.inf)
     weights = torch.softmax(scores, -1)  # (..., L, S)
-    kept = dropout(weights, dropout_p) if dropout_p else weights
-    return (kept @ value.to(work)).to(query.dtype), weights.to(query.dtype)  # (..., L, d_v)
+    context = dropout(weights, dropout_p) @ value.to(work)  # (..., L, d_v)
+    return context.to(query.dtype), weights.to(query.dtype)
 
 
 def _fused(
@@ -391,15 +388,13 @@ def _fused(
             mask = mask.expand(*lead, *mask.shape[-2:])
         query, key, value, mask = (_four_axes(x) for x in (query, key, value, mask))
         output, _ = _fused(query, key, value, (mask, None, is_causal), scale, dropout_p)
-        return output.reshape(*lead, *output.shape[-2:]), None  # (..., L, d_v)
+        return output.reshape(*lead, *output.shape[2:]), None  # (..., L, d_v)
     sdpa = scaled_dot_product_attention
     return sdpa(query, key, value, mask, dropout_p, is_causal, scale=scale), None
 
 
 def _four_axes(x: Any) -> Any:
-    if x is None or x.ndim > 4:
-        return x if x is None else x.flatten(0, -4)
-    return x[(None,) * (4 - x.ndim)]
+    return None if x is None else x[None, None].flatten(0, -4)
 
 
 def autocasts(x: Tensor) -> bool:
@@ -412,9 +407,9 @@ def tables(
     query: Tensor,
     key: Tensor,
     need_weights: bool,
-    allow: Tensor | None = None,
-    score_bias: Tensor | None = None,
-    causal: Causal = False,
+    allow: Tensor | None,
+    score_bias: Tensor | None,
+    causal: Causal,
     key_allow: Tensor | None = None,
     batched: bool = False,
 ) -> Masks:
@@ -448,7 +443,7 @@ def _check_tensors(
     like: Tensor, qkv: tuple[Tensor, ...], widths: tuple[object, ...], mixed: bool = False
 ) -> None:
     """Tensors of one dtype (`mixed`: unless autocast rounds them), on one device."""
-    for name, x, width in zip(("query", "key", "value"), qkv, widths, strict=False):
+    for name, x, width in zip(("query", "key", "value"), qkv, widths, strict=True):
         if not isinstance(x, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(x).__name__}")
         if not x.is_floating_point():

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .functions import self_or_cross
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor, nn
@@ -97,7 +99,7 @@ def _numbers(x: Any) -> tuple[NDArray[Any], float]:
         name = x.dtype.name
     if x.dtype.kind not in "biu" and name not in RTOL:
         raise TypeError(f"{name} is no kind of number with a known precision")
-    return x.astype(np.float64), RTOL.get(name, RTOL["float64"])
+    return np.asarray(x, np.float64), RTOL.get(name, RTOL["float64"])
 
 
 def _largest(x: NDArray[Any]) -> float:
@@ -163,7 +165,7 @@ def parity(
     with torch.inference_mode(False), torch.enable_grad():
         ours, theirs = _copies(layer, reference)
         inputs = _inputs(ours, query, key, value, seed)
-        with torch.autocast(inputs[0].device.type, enabled=False):
+        with torch.autocast(ours.out_proj.weight.device.type, enabled=False):
             return _report(ours, theirs, inputs, {**masks, "causal": causal}, rtol, seed)
 
 
@@ -186,30 +188,28 @@ def _inputs(layer: Any, query: Any, key: Any, value: Any, seed: int) -> tuple[Te
     """What was given, or random numbers: cross-attention if the widths differ."""
     import torch
 
-    from .functions import self_or_cross
-
     if query is not None:
         return self_or_cross(query, key, value)
     if key is not None or value is not None:
         raise TypeError("key and value need a query, got none")
     generator, like = torch.Generator().manual_seed(seed), layer.q_proj.weight
-    sizes = [(2, length, width) for length, width in zip((5, 7, 7), layer.widths, strict=True)]
+    d_model, kdim, vdim = layer.widths
+    sizes = [(2, 5, d_model), (2, 7, kdim), (2, 7, vdim)]
     query, key, value = (torch.randn(size, generator=generator).to(like) for size in sizes)
-    return (query, key, value) if len({*layer.widths}) > 1 else (query, query, query)
+    return (query, query, query) if d_model == kdim == vdim else (query, key, value)
 
 
 def _report(
     ours: Any, theirs: Any, inputs: Any, masks: dict[str, Any], rtol: float | None, seed: int
 ) -> ParityReport:
-    actual = _results(ours, inputs, masks, inputs[0].dtype, seed)
+    actual = _results(ours, inputs, masks, seed)
     options = {"attn_mask": _attn_mask(ours, inputs, masks), "average_attn_weights": False}
-    double = [x.double() for x in inputs]
-    expected = _results(theirs, double, options, inputs[0].dtype, seed)
-    gradients = [name for name in expected if name.startswith("gradient")]
-    shared = max(_largest(_numbers(expected[name])[0]) for name in gradients)
+    expected = _results(theirs, [x.double() for x in inputs], options, seed)
+    gradients = [x for name, x in expected.items() if name.startswith("gradient")]
+    largest = max(_largest(_numbers(x)[0]) for x in gradients)
     rows = []
     for name in actual | expected:
-        scale = shared if name.startswith("gradient") else None
+        scale = largest if name.startswith("gradient") else None
         pair = actual.get(name), expected.get(name)
         rows.append(compare(*pair, rtol=rtol, scale=scale, name=name))
     return ParityReport(tuple(rows))
@@ -221,33 +221,31 @@ def _attn_mask(layer: Any, inputs: Any, masks: dict[str, Any]) -> Tensor | None:
 
     from .layer import tables
 
-    *batch, L, _ = inputs[0].shape
-    scores = inputs[0].new_zeros(*batch, layer.num_heads, L, inputs[1].shape[-2])  # (B, H, L, S)
-    allowed, bias, _ = tables(scores, inputs[1], True, **masks, batched=bool(batch))
+    query, key, _ = inputs
+    *batch, L, _ = query.shape
+    scores = query.new_zeros(*batch, layer.num_heads, L, key.shape[-2])  # (B, H, L, S)
+    allowed, bias, _ = tables(scores, key, True, **masks, batched=bool(batch))
     if allowed is None:
         return None
-    added = scores.double() + (0.0 if bias is None else bias)
-    return torch.where(allowed, added, -math.inf).flatten(0, -3)  # (B*H, L, S)
+    added = scores if bias is None else scores + bias
+    return torch.where(allowed, added.double(), -math.inf).flatten(0, -3)  # (B*H, L, S)
 
 
-def _results(
-    module: Any, inputs: Any, options: dict[str, Any], dtype: Any, seed: int
-) -> dict[str, Tensor]:
-    """Outputs, weights and gradients, by name; the loss has numbers that `dtype` can hold."""
+def _results(module: Any, inputs: Any, options: dict[str, Any], seed: int) -> dict[str, Tensor]:
+    """Outputs, weights and gradients, by name; the loss has numbers that every dtype can hold."""
     import torch
 
     from .layer import rename
 
     leaves = [x.detach().clone().requires_grad_() for x in inputs]
-    output, weights = module(*leaves, need_weights=True, **options)
+    output, weights = module(*leaves, **options)
     lean, _ = module(*leaves, need_weights=False, **options)
     results = {"output": output, "output without weights": lean, "weights": weights}
     generator = torch.Generator().manual_seed(seed)
-    loss = [torch.randn(x.shape, generator=generator).to(dtype).to(x) for x in results.values()]
-    names, parameters = zip(*module.named_parameters(), strict=True)
-    found = torch.autograd.grad(
-        [*results.values()], [*leaves, *parameters], loss, materialize_grads=True
-    )
-    gradients = dict(zip(("query", "key", "value"), found[:3], strict=True))
-    gradients |= rename(dict(zip(names, found[3:], strict=True)))
+    loss = [torch.randint(-9, 9, x.shape, generator=generator).to(x) for x in results.values()]
+    parameters = dict(module.named_parameters())
+    wanted = [*leaves, *parameters.values()]
+    found = iter(torch.autograd.grad([*results.values()], wanted, loss, materialize_grads=True))
+    gradients = {name: next(found) for name in ("query", "key", "value")}
+    gradients |= rename({name: next(found) for name in parameters})
     return results | {f"gradient of {name}": x for name, x in gradients.items()}

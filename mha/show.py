@@ -114,8 +114,6 @@ def _capture(
     from torch.overrides import TorchFunctionMode, resolve_name
 
     results: list[tuple[str, torch.Tensor]] = [("", x)]  # holds them, so that no id comes twice
-    names: dict[int, str] = {}
-    own = {f.__code__ for f in vars(type(module)).values() if hasattr(f, "__code__")}
     owner = {id(p): name.rpartition(".")[0] for name, p in module.named_parameters() if "." in name}
 
     class Recorder(TorchFunctionMode):
@@ -125,37 +123,46 @@ def _capture(
             result = func(*args, **(kwargs or {}))
             if isinstance(result, torch.Tensor):
                 children = [owner[id(arg)] for arg in args if id(arg) in owner]
-                operation = children or [_operation(resolve_name(func) or func.__name__)]
-                results.append((operation[0], result))
+                results.append(((children or [_operation(resolve_name(func))])[0], result))
             return result
+
+    with torch.no_grad(), Recorder():
+        return results, _names(module, x)
+
+
+def _names(module: torch.nn.Module, x: torch.Tensor) -> dict[int, str]:
+    """Run the module; return the names that its own code gives, by the ids of the tensors."""
+    import torch
+
+    names: dict[int, str] = {}
+    own = {f.__code__ for f in vars(type(module)).values() if hasattr(f, "__code__")}
 
     def on_return(frame: Any, event: str, _: Any) -> None:
         if event == "return" and frame.f_code in own:
-            tensors = {n: t for n, t in frame.f_locals.items() if isinstance(t, torch.Tensor)}
-            names.update({id(tensor): name for name, tensor in tensors.items()})
+            found = frame.f_locals.items()
+            names.update({id(x): name for name, x in found if isinstance(x, torch.Tensor)})
 
     before = sys.getprofile()
     sys.setprofile(on_return)
     try:
-        with torch.no_grad(), Recorder():
-            module(x)
+        module(x)
     finally:
         sys.setprofile(before)
-    return results, names
+    return names
 
 
 def _operation(name: str) -> str:
-    """`torch.Tensor.__truediv__` is `/` in the code that a reader sees."""
-    last = name.rpartition(".")[2]
-    return {"__matmul__": "@", "matmul": "@", "__truediv__": "/", "div": "/"}.get(last, last)
+    """`torch.Tensor.matmul` is `@`, `torch.Tensor.mT.__get__` is `mT` in the code that is run."""
+    last = name.removesuffix(".__get__").rpartition(".")[2]
+    return {"matmul": "@", "div": "/"}.get(last, last)
 
 
 def _axes(shape: Iterable[int], axes: Mapping[int, str]) -> str:
-    return "(" + ", ".join(axes.get(size, "?") for size in shape) + ")"
+    return f"({', '.join(axes.get(size, '?') for size in shape)})"
 
 
 def _level(weight: float) -> str:
-    return f"w{round(LEVELS * min(max(weight, 0.0), 1.0))}" if np.isfinite(weight) else "wx"
+    return f"w{round(LEVELS * np.clip(weight, 0, 1))}" if np.isfinite(weight) else "wx"
 
 
 def _table(kind: str, header: list[str], rows: list[str], write: Callable[[str], str]) -> str:
@@ -168,10 +175,9 @@ def _table(kind: str, header: list[str], rows: list[str], write: Callable[[str],
 
 def _columns(rows: list[list[str]], right: Iterable[int] = ()) -> str:
     """Rows of cells as aligned plain text."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    size = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
     for row in rows:
-        sized = enumerate(zip(row, widths, strict=True))
-        cells = [c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in sized]
+        cells = [c.rjust(size[i]) if i in right else c.ljust(size[i]) for i, c in enumerate(row)]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)

@@ -213,7 +213,6 @@ for kwargs, message in (({"key": y}, "key without value"), ({"value": y}, "value
         **kwargs,
     )
 bad(mha.parity, TypeError, "key without value", module, module.to_torch(), x, x)
-bad(mha.parity, TypeError, "query", module, module.to_torch(), None, x, x)
 
 # Dtypes of the input
 ids = torch.zeros(B, L, 6, dtype=torch.int64)
@@ -262,7 +261,9 @@ bad(mha.torch_attention, ValueError, "key.*cpu.*meta", x, meta, x)
 bad(module, ValueError, "allow.*cpu.*meta", x, allow=bools(L, L).to("meta"))
 
 # Words
-for causal in ("upper", "True", 1, 0, None, 1.0, "lower_left", ["upper_left"], np.bool_(True)):
+array_of_names = np.array(["upper_left", "lower_right"])
+wrong = ["upper", "True", 1, 0, None, 1.0, "lower_left", ["upper_left"], np.bool_(True)]
+for causal in (*wrong, array_of_names):
     bad_attention(ValueError, "causal.*upper_left.*lower_right", causal=causal)
     bad_heads(ValueError, "causal.*upper_left.*lower_right", causal=causal)
 for size in ((B, L, d_k), (B, S + 2, d_k)):
@@ -319,6 +320,169 @@ bad(mha.MultiHeadAttention.from_torch, ValueError, "dropout.*1.0", full)
 for number in (-1e-9, math.nan, math.inf, "1", True, None.__class__, 1j):
     for name in ("rtol", "scale"):
         bad(mha.compare, ValueError, f"{name}.*{re.escape(repr(number))}", y, y, **{name: number})
+
+
+# Each message once, word for word
+
+
+def exact(call, error, message, *args, **kwargs):
+    bad(call, error, f"^{re.escape(message)}$", *args, **kwargs)
+
+
+def masked(*shape, **kwargs):
+    return mha.masks_from_torch(bools(*shape), **kwargs)
+
+
+FIT = "must be equal, in shapes"
+exact(numpy_attention, ValueError, "query must have shape (..., L, d), got (5,)", (5,))
+exact(numpy_attention, ValueError, "key must have shape (..., S, d), got (5,)", k=(5,))
+exact(numpy_attention, ValueError, "value must have shape (..., S, d), got (5,)", v=(5,))
+exact(function, ValueError, "query must have shape (B, L, 6) or (L, 6), got (5,)", (5,))
+exact(layer, ValueError, "key must have shape (B, S, 11) or (S, 11), got (5,)", k=(5,))
+exact(layer, ValueError, "value must have shape (B, S, 13) or (S, 13), got (5,)", v=(5,))
+exact(
+    torch_attention,
+    ValueError,
+    f"leading axes of query, key and value: (1,), (2,) and (2,) {FIT} (1, 5, 2), (2, 7, 2) and "
+    "(2, 7, 17)",
+    (1, L, d_k),
+)
+exact(
+    torch_attention,
+    ValueError,
+    f"width d_k (at least 1) of query and key: 3 and 2 {FIT} (2, 5, 3), (2, 7, 2) and (2, 7, 17)",
+    (B, L, 3),
+)
+exact(
+    torch_attention,
+    ValueError,
+    f"length S of key and value: 7 and 5 {FIT} (2, 5, 2), (2, 7, 2) and (2, 5, 17)",
+    v=(B, 5, d_v),
+)
+exact(
+    function,
+    ValueError,
+    "w_k must have shape (11, 6), got (11, 5)",
+    projections=projections(w_k=array(11, 5)),
+)
+exact(
+    function,
+    ValueError,
+    "b_o must have shape (6,), got (7,)",
+    projections=projections(b_o=array(7)),
+)
+exact(
+    numpy_attention,
+    ValueError,
+    "allow must have shape (5, 7) or (2, 5, 7) (1 stands for any size), got (7, 5)",
+    allow=np.ones((S, L), bool),
+)
+exact(
+    numpy_attention,
+    ValueError,
+    "allow must have shape (5, 7) (1 stands for any size), got (7,)",
+    (L, d_k),
+    (S, d_k),
+    (S, d_v),
+    allow=np.ones(S, bool),
+)
+exact(
+    function,
+    ValueError,
+    "score_bias must have shape (5, 7) or (2, 5, 7) or (2, 3, 5, 7) (1 stands for any size), "
+    "got (7, 5)",
+    score_bias=array(S, L),
+)
+exact(
+    layer,
+    ValueError,
+    "key_allow must have shape (2, 7) (1 stands for any size), got (7,)",
+    key_allow=bools(S),
+)
+exact(function, TypeError, "allow must be bool, got dtype float64", allow=array(L, S))
+exact(function, TypeError, "key_allow must be bool, got dtype float64", key_allow=array(B, S))
+exact(function, TypeError, "score_bias must be float, got dtype bool", score_bias=array(L, S) > 0)
+exact(layer, TypeError, "allow must be torch.bool, got torch.float64", allow=tensor(L, S))
+exact(layer, TypeError, "score_bias must be floating point, got torch.bool", score_bias=bools(L, S))
+exact(layer, TypeError, "allow must be a tensor, got ndarray", allow=array(L, S))
+exact(layer, ValueError, "allow must be on cpu, got meta", allow=bools(L, S).to("meta"))
+exact(mha.split_heads, ValueError, "x must have shape (..., L, H*d), got (6,)", array(6), 3)
+exact(mha.merge_heads, ValueError, "x must have shape (..., H, L, d), got (5, 2)", tensor(5, 2))
+exact(mha.split_heads, ValueError, "d_model=6 is not divisible by num_heads=4", array(5, 6), 4)
+exact(mha.split_heads, ValueError, "num_heads must be at least 1, got 0", array(5, 6), 0)
+exact(mha.split_heads, TypeError, "num_heads must be an integer, got 2.0 (float)", array(5, 6), 2.0)
+exact(masked, TypeError, "num_heads must be an integer, got None (NoneType)", 6, L, S)
+for name in ("d_model", "kdim", "vdim"):
+    sizes = {"d_model": 6, "num_heads": 1, name: 0}
+    exact(mha.MultiHeadAttention, ValueError, f"{name} must be at least 1, got 0", **sizes)
+for name, width in (("w_q", "d_model"), ("w_k", "kdim"), ("w_v", "vdim")):
+    message = f"{width} must be at least 1, got 0"
+    for shape in ((0, 6), ()):
+        exact(function, ValueError, message, projections=projections(**{name: array(*shape)}))
+message = "dropout must be at least 0 and below 1, got 1.0"
+exact(mha.MultiHeadAttention, ValueError, message, 6, 2, dropout=1.0)
+exact(torch_attention, ValueError, message.replace("dropout", "dropout_p"), dropout_p=1.0)
+exact(torch_attention, TypeError, "scale must be a number or None, got str", scale="1")
+message = "key and value come together or not at all, got "
+exact(module, TypeError, message + "key without value", x, x)
+exact(module, TypeError, message + "value without key", x, value=x)
+message = "query must be floating point, of width 6, got torch.int64 in shape (2, 5, 6)"
+exact(module, TypeError, message, ids)
+exact(mha.torch_attention, TypeError, message.replace("6, got", "d_k, got"), ids, x, x)
+for i, (name, width) in enumerate((("query", "d_k"), ("key", "d_k"), ("value", "d_v"))):
+    qkv = [x] * i + [ids] + [x] * (2 - i)
+    message = f"{name} must be floating point, of width {width}, got torch.int64 in shape (2, 5, 6)"
+    exact(mha.torch_attention, TypeError, message, *qkv)
+    exact(module, TypeError, message.replace(width, "6"), *qkv)
+exact(module, TypeError, "key must be torch.float64, got torch.float32", x, x.float(), x)
+exact(module, TypeError, "query must be a tensor, got ndarray", y)
+exact(module, ValueError, "value must be on cpu, got meta", x, x, meta)
+message = "scores must hold real numbers, got dtype complex128"
+exact(mha.softmax, TypeError, message, y * 1j)
+exact(mha.attention, TypeError, message.replace("scores", "key"), y, y * 1j, y)
+exact(
+    numpy_attention,
+    ValueError,
+    'causal=True needs L == S, got L=5 and S=7: say "upper_left" (query i sees keys 0 to i) or '
+    '"lower_right" (the last query sees every key)',
+    causal=True,
+)
+message = 'causal must be False, True, "upper_left" or "lower_right", got \'upper\''
+exact(torch_attention, ValueError, message, causal="upper")
+message = 'layout must be "block" or "interleaved", got \'blocks\''
+exact(mha.unpack_qkv, ValueError, message, array(18), layout="blocks")
+message = "packed must have shape (3*d_model, ...), got "
+exact(mha.unpack_qkv, ValueError, message + "(7, 6)", tensor(7, 6))
+exact(mha.unpack_qkv, ValueError, message + "()", array())
+exact(masked, ValueError, "attn_mask has 6 slices, not B * num_heads=4", 6, L, S, num_heads=4)
+exact(masked, ValueError, "attn_mask must have 2 or 3 axes, got (7,)", S)
+message = "key_padding_mask must have 1 or 2 axes, got ()"
+exact(mha.masks_from_torch, ValueError, message, None, bools())
+message = "_mask must be a bool or floating point tensor, got "
+exact(mha.masks_from_torch, TypeError, "attn" + message + "torch.int64", ids)
+exact(mha.masks_from_torch, TypeError, "key_padding" + message + "ndarray", None, y)
+message = "attn_mask and key_padding_mask do not fit: got (5, 7) and (2, 5)"
+exact(mha.masks_from_torch, ValueError, message, tensor(L, S), tensor(B, L))
+message = "expected a torch.nn.MultiheadAttention, got Linear"
+exact(mha.MultiHeadAttention.from_torch, TypeError, message, torch.nn.Linear(6, 6))
+for option in ("add_bias_kv", "add_zero_attn"):
+    message = f"this layer has no {option}, but the source has"
+    source = torch.nn.MultiheadAttention(6, 2, **{option: True})
+    exact(mha.MultiHeadAttention.from_torch, ValueError, message, source)
+source = torch.nn.MultiheadAttention(6, 2)
+source.gate, source.alpha = (torch.nn.Parameter(torch.ones(1)) for _ in range(2))
+message = "this layer has no ['alpha', 'gate'], but the source has"
+exact(mha.MultiHeadAttention.from_torch, ValueError, message, source)
+message = "layer must be a MultiHeadAttention, got Linear"
+exact(mha.parity, TypeError, message, torch.nn.Linear(6, 6), source)
+message = "(d_model, kdim, vdim) of layer and reference: (6, 6, 6) and (8, 8, 8)"
+exact(mha.parity, ValueError, message, module, torch.nn.MultiheadAttention(8, 2))
+message = "key and value need a query, got none"
+for given in ({"key": x, "value": x}, {"key": x}, {"value": x}):
+    exact(mha.parity, TypeError, message, module, module.to_torch(), **given)
+for name in ("rtol", "scale"):
+    message = f"{name} must be a finite number >= 0, got -1.0"
+    exact(mha.compare, ValueError, message, y, y, **{name: -1.0})
 
 
 @pytest.mark.parametrize(

@@ -447,6 +447,25 @@ def test_scale_and_bias_do_not_change_the_dtype():
         assert w is None or w.dtype == torch.float32
 
 
+def test_float32_is_computed_in_float32():
+    query, key = np.full((1, 1), 1e30, np.float32), np.array([[1e30], [0]], np.float32)
+    assert np.isnan(mha.attention(query, key, key)[1]).all()
+    assert np.isnan(mha.attention(query, key, key, score_bias=np.zeros((1, 2), "f4"))[1]).all()
+    close(mha.attention(query.astype(float), key, key)[1], [[1, 0]])
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 60, reason="no finer dtype here")
+def test_finer_than_float64_is_computed_as_it_is():
+    query = np.array([[np.longdouble(2) ** 60 + 1, np.longdouble(2) ** 60]])  # their difference: 1
+    key, value = np.array([[1.0, -1.0], [0.0, 0.0]]), np.eye(2)
+    expected = oracle.softmax([1, 0])
+    for bias in (None, np.zeros((1, 2), np.float32), np.zeros((1, 2))):
+        for result in mha.attention(query, key, value, scale=1, score_bias=bias):
+            close(result, [expected], 1e-15)
+    beyond = np.full((1, 2), np.longdouble("-1e400"))
+    assert mha.attention([[0.0]], [[0.0]] * 2, value, score_bias=beyond)[1].tolist() == [[0.5] * 2]
+
+
 def test_lists_and_other_orders_are_welcome():
     out, w = mha.attention([[0]], [[1], [2]], [[4], [6]], allow=[[True, False]])
     close(out, [[4]])
@@ -528,6 +547,19 @@ def test_a_missing_bias_is_one_of_zeros(missing):
     expected = oracle.batch(x, x, x, zeros, 2)
     close(out, expected[0])
     close(w, expected[1])
+
+
+def test_the_key_bias_counts_where_numbers_are_huge():
+    """It cancels in the softmax, unless the scores without it leave the range of their dtype."""
+    eye, zero = np.eye(4), np.zeros((4, 4))
+    for number, projections in (
+        (1e160, mha.Projections(eye, eye, eye, eye, b_k=np.full(4, -1e160))),
+        (1e308, mha.Projections(eye, zero, eye, eye)),
+    ):
+        x = np.full((2, 4), number)
+        close(
+            mha.multi_head_attention(x, projections=projections, num_heads=1)[1], [[[0.5] * 2] * 2]
+        )
 
 
 @pytest.mark.parametrize("num_heads", [1, 2, 3, 6])

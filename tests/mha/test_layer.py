@@ -325,6 +325,13 @@ def test_autocast(dtype, need_weights):
 # The module
 
 
+def test_autocast_mixes_dtypes_for_the_layer_only():
+    x = torch.ones(2, 2)
+    message = r"key must be torch\.float32, got torch\.bfloat16"
+    with torch.autocast("cpu", torch.bfloat16), pytest.raises(TypeError, match=message):
+        mha.torch_attention(x, x.bfloat16(), x)
+
+
 def test_attributes_and_state():
     layer = mha.MultiHeadAttention(6, 3, kdim=11, vdim=13, dropout=0.25)
     assert (layer.d_model, layer.num_heads, layer.dropout) == (6, 3, 0.25)
@@ -528,6 +535,15 @@ def test_import_of_parts():
     assert torch.equal(mha.MultiHeadAttention.from_torch(tied).v_proj.weight, tied.k_proj_weight)
 
 
+def test_a_weight_that_is_no_parameter_is_not_taken_for_zero():
+    source = torch.nn.MultiheadAttention(6, 2)
+    weight = source.in_proj_weight.detach()
+    del source.in_proj_weight
+    source.register_buffer("in_proj_weight", weight)
+    with pytest.raises(KeyError, match=r"q_proj\.weight"):
+        mha.MultiHeadAttention.from_torch(source)
+
+
 def test_subclasses_stay_what_they_are():
     class Own(mha.MultiHeadAttention):
         pass
@@ -627,9 +643,10 @@ def test_masks_from_torch_of_a_single_sequence():
 
 
 def test_blocked_in_one_float_mask_is_blocked():
-    attn = torch.tensor([[math.nan, 1.0, INF]], dtype=F64)
-    padding = torch.tensor([[-INF, 0.0, -INF]], dtype=F64)
-    assert mha.masks_from_torch(attn, padding)["score_bias"].tolist() == [[[-INF, 1.0, -INF]]]
+    attn = torch.tensor([[math.nan, 1.0, INF, -INF, -INF]], dtype=F64)
+    padding = torch.tensor([[-INF, 0.0, -INF, INF, math.nan]], dtype=F64)
+    expected = [[[-INF, 1.0, -INF, -INF, -INF]]]
+    assert mha.masks_from_torch(attn, padding)["score_bias"].tolist() == expected
 
 
 def test_zeros_and_ones_warn_and_others_do_not():
@@ -639,12 +656,18 @@ def test_zeros_and_ones_warn_and_others_do_not():
         mha.masks_from_torch(torch.full((3, 3), -INF).triu(1))
         mha.masks_from_torch(torch.zeros(0, 3), torch.zeros(2, 3))
         mha.masks_from_torch(torch.tensor([[0.0, 1.0, 2.0]]))
+    words = "a float mask of zeros and ones is added to the scores and hides nothing$"
     for mask in (torch.ones(3, 3), torch.eye(3), torch.eye(3).half()):
-        with pytest.warns(UserWarning, match="attn_mask") as caught:
+        with pytest.warns(UserWarning, match=f"^attn_mask: {words}"):
             mha.masks_from_torch(mask)
-        assert caught[0].filename == __file__
-        with pytest.warns(UserWarning, match="key_padding_mask"):
+        with pytest.warns(UserWarning, match=f"^key_padding_mask: {words}"):
             mha.masks_from_torch(None, mask)
+
+
+def test_zeros_and_ones_warns_at_the_line_of_the_caller():
+    with pytest.warns(UserWarning, match="hides nothing") as caught:
+        mha.masks_from_torch(torch.ones(3, 3))
+    assert caught[0].filename == __file__
 
 
 # Compilers and transforms

@@ -119,6 +119,28 @@ def test_what_cannot_be_judged_is_no_pass(actual, expected, reason):
     assert math.isnan(found.tolerance)
 
 
+@pytest.mark.parametrize(
+    ("actual", "expected", "reason"),
+    [
+        ([1.0, 2.5], [1.0, 2.0], "largest error 5.000e-01, tolerance 2.000e-12"),
+        ([1.0], [1.0, 2.0], "cannot be judged: shape (1,), expected (2,)"),
+        ([1.0], [], "cannot be judged: shape (1,), expected numbers"),
+        ([], [], "cannot be judged: shape (0,), expected numbers"),
+        ([1j], [1.0], "cannot be judged: complex128 is no kind of number with a known precision"),
+        ([NAN], [1.0], "largest error nan, tolerance 1.000e-12; actual is not finite"),
+        ([2.0], [INF], "largest error inf, tolerance 0.000e+00; the reference is not finite"),
+        (
+            torch.tensor([NAN, 1.0]),
+            torch.tensor([INF, 2.0]),
+            "largest error nan, tolerance 2.000e-05; actual is not finite; "
+            "the reference is not finite",
+        ),
+    ],
+)
+def test_reasons_word_for_word(actual, expected, reason):
+    assert mha.compare(actual, expected).reason == reason
+
+
 @pytest.mark.parametrize("bad", [NAN, INF, -INF])
 @pytest.mark.parametrize("kind", [np.array, torch.tensor])
 def test_numbers_that_are_not_finite(bad, kind):
@@ -238,6 +260,37 @@ def test_each_path_counts():
             row
         }
         assert not report
+
+
+class Forgetful(mha.MultiHeadAttention):
+    """Without weights it forgets the mask."""
+
+    def forward(self, *args, need_weights=True, causal=False, **kwargs):
+        return super().forward(*args, need_weights=need_weights, causal=causal and need_weights)
+
+
+class Deaf(mha.MultiHeadAttention):
+    """The key is never used."""
+
+    def forward(self, query, key=None, value=None, **kwargs):
+        return super().forward(query, value, value, **kwargs)
+
+
+def test_what_is_not_used_has_a_gradient_of_zero():
+    reference = random_reference()
+    report = mha.parity(Deaf.from_torch(reference), reference)
+    wrong = {row.name for row in report.rows if not row}
+    assert "gradient of key" in wrong
+    assert "output" not in wrong
+
+
+def test_masks_count_on_each_path():
+    reference = random_reference()
+    layer = Forgetful.from_torch(reference)
+    assert mha.parity(layer, reference)
+    report = mha.parity(layer, reference, causal=True)
+    assert not next(row for row in report.rows if row.name == "output without weights")
+    assert next(row for row in report.rows if row.name == "output")
 
 
 class WrongGradient(mha.MultiHeadAttention):
