@@ -516,3 +516,10 @@ def test_bad_input_without_asserts():
 def test_unknown_names():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = mha.nothing
+
+
+@pytest.mark.parametrize("projections", [(1, 2, 3, 4), {"w_q": 1}, None])
+def test_projections_of_another_kind(projections):
+    name = type(projections).__name__
+    with pytest.raises(TypeError, match=f"^projections must be a Projections, got {name}$"):
+        mha.multi_head_attention(np.ones((3, 2)), projections=projections, num_heads=2)

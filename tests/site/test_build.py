@@ -7,8 +7,9 @@ import subprocess
 import sys
 import time
 
+import build
 import pytest
-from faults import FAULTS, LIST
+from faults import FAULTS, LIST, in_block
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
@@ -92,3 +93,43 @@ def test_without_assertions_nothing_is_built(project):
     )
     assert done.returncode == 1
     assert "python -O" in done.stderr
+
+
+def test_process_that_ends_half_way_is_no_success(project):
+    in_block("import os; os._exit(0)")(project)
+    done = project.build()
+    assert done.returncode == 1
+    for language in ("id", "en"):
+        assert f"{language}: the process ended before its work was done" in done.stderr
+    assert not project.site.exists()
+
+
+def test_old_site_comes_back_if_the_new_one_cannot_be_put_there(tmp_path):
+    out, new = tmp_path / "site", tmp_path / "scratch/id"
+    out.mkdir()
+    (out / "index.html").write_text("the old site")
+    new.parent.mkdir()
+    with pytest.raises(FileNotFoundError):
+        build.put_in_place(new, out)
+    assert (out / "index.html").read_text() == "the old site"
+    new.mkdir()
+    (new / "index.html").write_text("the new site")
+    build.put_in_place(new, out)
+    assert (out / "index.html").read_text() == "the new site"
+
+
+@pytest.mark.parametrize(
+    ("error", "traced"),
+    [(build.BuildError("page.md: no title"), False), (OSError("full"), False), (KeyError(1), True)],
+)
+def test_every_fault_is_said(error, traced, tmp_path, capsys):
+    def fail(out):
+        raise error
+
+    assert build.attempt(fail, tmp_path) is False
+    message = capsys.readouterr().err
+    assert f"NOT BUILT, {tmp_path} is as it was:\n" in message
+    assert str(error) in message
+    assert ("Traceback" in message) is traced  # where nobody has thought of it
+    assert build.attempt(lambda out: None, tmp_path) is True
+    assert capsys.readouterr().err == ""

@@ -1,13 +1,19 @@
 """The finished site as its readers get it."""
 
+import ast
+import inspect
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from copy import copy
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 import checks
 import pytest
+
+import mha
+import mha.show
 
 DOCS = Path(__file__).parents[2] / "docs"
 SLUGS = sorted(
@@ -105,7 +111,7 @@ def test_pages_hold_live_values(soups):
 def test_formulas_are_mathml(soups):
     assert len(soups["one-head/"].select("math")) >= 5
     for page in PAGES:
-        article = soups[page].select_one("article")
+        article = copy(soups[page].select_one("article"))
         for skip in article.select("code"):
             skip.extract() if skip.find_parent("p") else None
         assert "\\(" not in article.get_text()
@@ -122,3 +128,52 @@ def test_not_found_speaks_both_languages_from_any_depth(soups):
     soup = soups["404.html"]
     assert [section["lang"] for section in soup.select("section[lang]")] == ["id", "en"]
     assert [a["href"] for a in soup.select("section[lang] a")] == ["/", "/en/"]
+
+
+LAYER = ("forward", "from_torch", "to_torch", "to_numpy")
+DOCUMENTED = {
+    **{f"mha.{name}": getattr(mha, name) for name in mha.__all__},
+    **{f"mha.MultiHeadAttention.{name}": getattr(mha.MultiHeadAttention, name) for name in LAYER},
+    "mha.show.WeightTable": mha.show.WeightTable,
+    "mha.show.ShapeLedger": mha.show.ShapeLedger,
+}
+
+
+def call_of(shown: str) -> list[tuple]:
+    """Name, kind and default of each argument, as the reference shows the call."""
+    arguments = ast.parse(f"def {shown}: ...").body[0].args
+    first, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    required = [None] * (len(arguments.args) - len(arguments.defaults))
+    defaults = zip(arguments.args, required + arguments.defaults, strict=True)
+    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    every = [*((a, first, d) for a, d in defaults), *((a, keyword, d) for a, d in named)]
+    return [(a.arg, kind, d and ast.literal_eval(d)) for a, kind, d in every]
+
+
+@pytest.mark.parametrize("prefix", ["", "en/"])
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_reference_shows_each_call_as_it_is(name, prefix, soups):
+    heading = soups[f"{prefix}reference/"].find(id=name)
+    block = heading.find_next("pre")
+    assert block.find_previous(["h3", "h4"]) == heading
+    assert block.find_parent(class_="no-copy")
+    shown = block.get_text().strip()
+    call, last = shown.partition("(")[0], name.rpartition(".")[2]
+    assert call == (f"MultiHeadAttention.{last}" if last == "from_torch" else last)
+    expected = [
+        (p.name, p.kind, None if p.default is inspect.Parameter.empty else p.default)
+        for p in inspect.signature(DOCUMENTED[name]).parameters.values()
+        if p.name != "self"
+    ]
+    assert call_of(last + shown.removeprefix(call)) == expected
+    assert "/" not in shown
+
+
+def test_reference_has_every_public_name_and_links_to_it(soups):
+    for prefix in ("", "en/"):
+        soup = soups[f"{prefix}reference/"]
+        for name in DOCUMENTED:
+            assert soup.select(f'article a[href="#{name}"]'), name
+            text = soup.find(id=name).find_next_sibling("div").get_text()
+            assert len(text.split()) > 10, name
+    assert len(DOCUMENTED) >= 20
