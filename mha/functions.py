@@ -168,6 +168,9 @@ def multi_head_attention(
     (2, 2, 2)
     """
     query, key, value = self_or_cross(query, key, value)
+    if not isinstance(projections, Projections):
+        got = type(projections).__name__
+        raise TypeError(f"projections must be a Projections, got {got}")
     given = {n: w for n, w in vars(projections).items() if w is not None or n.startswith("w")}
     x, dtype = _floats(query=query, key=key, value=value, **given)
     check_shapes(x["query"].shape, x["key"].shape, x["value"].shape, _widths(x))

@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
-from small_project import Project
-
-ROOT = Path(__file__).parents[2]
-MADE_OF = ("docs", "mha", "mkdocs.yml")
+from small_project import MADE_OF, ROOT, Project
 
 
 @pytest.fixture(scope="session")

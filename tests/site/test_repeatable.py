@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-from conftest import MADE_OF, ROOT
+from small_project import MADE_OF, ROOT
 
 SHUFFLE = """
 import random
