@@ -54,6 +54,8 @@ def follow(out: Path, whole: bool) -> None:
         if pages:
             done = attempt(patch, out, pages)
         else:
+            if whole and (first := at_once(paths)):
+                attempt(patch, out, first)
             done = whole = attempt(build, out, remind)
         print("done" if done else "failed", flush=True)
 
@@ -84,6 +86,18 @@ def touched(paths: list[Path]) -> set[str]:
             pages.add(path.stem.replace("_", "-") + ".md")
         else:
             return set()
+    return pages
+
+
+def at_once(paths: list[Path]) -> set[str]:
+    """The pages on which a change of everything shows most; they do not wait for the rest."""
+    pages = set()
+    for path in paths:
+        if path.parent == ROOT / "mha":
+            examples = (DOCS / "examples").glob("*.py")
+            pages |= {example.stem.replace("_", "-") + ".md" for example in examples}
+        elif path == DOCS / "glossary.csv":
+            pages.add("glossary.md")
     return pages
 
 

@@ -228,6 +228,33 @@ def test_empty_page(tmp_path):
     assert [p.split(":")[0] for p in problems] == ["page/index.html", "en/page/index.html"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "difference"),
+    [
+        ("x = 1", "x = 2", "'x = 1' / 'x = 2'"),
+        ("0.390", "0.391", "'0390' / '0391'"),
+        ("1.5", "2.5", "'15' / '25'"),
+        ('<i class="live">0.390</i>', "", "'0390' / '15'"),
+    ],
+)
+def test_languages_show_the_same_values(tmp_path, old, new, difference):
+    docs, site = tmp_path / "docs", tmp_path / "site"
+    html = (
+        f"<article>{'kata ' * 50}<div class='language-python'><pre>x = 1</pre></div>"
+        '<i class="live">0.390</i><table class="weights"><td>1.5</td></table></article>'
+    )
+    (docs / "id").mkdir(parents=True)
+    (docs / "en").mkdir()
+    (docs / "words.yml").write_text("id: {a: b}\nen: {a: b}\n")
+    for folder, text in ((site, html.replace("0.390", "0,390")), (site / "en", html)):
+        folder.mkdir()
+        (folder / "index.html").write_text(text)
+    assert checks.check_site(site, docs) == []
+    (site / "en/index.html").write_text(html.replace(old, new))
+    (problem,) = checks.check_site(site, docs)
+    assert problem == f"en/index.html: shows other code or values: {difference}"
+
+
 TERM = "term_id,term_en,definition_id,definition_en,mark,note\nbobot,weight,Angka.,A number.,,\n"
 
 

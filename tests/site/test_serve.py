@@ -328,3 +328,12 @@ def test_server_that_begins_with_a_fault(server, project):
         running.shows("/", f'data-md-color-primary="{colour}"')
         config.write_text(config.read_text("utf-8").replace(f"primary: {colour}", "primary: teal"))
         running.shows("/", 'data-md-color-primary="teal"')
+
+
+def test_what_shows_at_once_when_everything_is_built_again():
+    shown = {page.name for page in (serve.DOCS / "id").glob("*.md")}
+    of_mha = serve.at_once([serve.ROOT / "mha/layer.py"])
+    assert {"one-head.md", "two-heads.md", "parity.md"} <= of_mha & shown
+    assert "reference.md" not in of_mha
+    assert serve.at_once([serve.DOCS / "glossary.csv"]) == {"glossary.md"}
+    assert serve.at_once([serve.DOCS / "words.yml"]) == set()
