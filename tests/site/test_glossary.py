@@ -13,6 +13,8 @@ attention,attention,Rata-rata <berbobot>.,"An ""average"" & more.",yes,
 multi-head attention,multi-head attention,Beberapa head.,Several heads.,yes,
 bobot,weight,Bilangan.,A number.,yes,
 matriks,matrix,Tabel.,A table.,yes,
+matriks bobot,weight matrix,Tabel bobot.,A table of weights.,yes,
+kali & tambah,multiply & add,Operasi.,Operations.,,
 memori,memory,Tempat.,Space.,yes,
 rangkai (concat),concatenate (concat),Menjajarkan.,Side by side.,yes,
 baris,row,Deret.,A line.,,
@@ -66,7 +68,8 @@ def links(soup) -> list[str]:
         ("en", "<p>bobot</p>", []),
         ("id", "<p>Bobotnya, bobot</p>", ["Bobotnya"]),
         ("id", "<p>bobots, pembobot, berbobot</p>", []),
-        ("id", "<p>matriks bobot</p>", ["matriks", "bobot"]),
+        ("id", "<p>matriks bobot, matriks, bobot</p>", ["matriks bobot", "matriks", "bobot"]),
+        ("en", "<p>the weight matrices of a matrix</p>", ["weight matrices", "matrix"]),
         ("id", "<p>weight</p>", []),
     ],
 )
@@ -130,6 +133,10 @@ def test_the_list_has_every_term_in_both_languages():
     assert entry.select_one("[lang=en]").get_text() == "EN: weight"
     assert entry.find_next_sibling("dd").get_text() == "Bilangan."
     assert soup.select_one("dt#attention + dd").get_text() == "Rata-rata <berbobot>."
+    (entry,) = soup.select("dt#multiply-add")
+    assert entry.get_text() == "kali & tambah EN: multiply & add"
+    assert "kali &amp; tambah <span" in text
+    assert "EN: multiply &amp; add<" in text
     names = [dt.contents[0].strip() for dt in soup.select("dt")]
     assert names == sorted(names)
     assert names[0] == "attention"

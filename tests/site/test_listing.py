@@ -109,9 +109,10 @@ def test_each_link_has_its_range_and_the_order_of_the_code_stays():
 
 def test_addresses_of_lines_are_unique_on_a_page_without_listing():
     current.page.begin(name="page.md")
-    soup = content(block(["x = 1", "y = 2"]) + block(["x = 1"]))
+    output = '<div class="language-text highlight"><pre><code>1</code></pre></div>'
+    soup = content(block(["x = 1", "y = 2"]) + output + block(["x = 1"]))
     ids = [line["id"] for line in soup.select("span[id]")]
-    assert ids == ["code-1-1", "code-1-2", "code-2-1"]
+    assert ids == ["code-1-1", "code-1-2", "code-3-1"]
     assert not soup.select(".listing")
 
 
