@@ -193,8 +193,8 @@ def report(sender, job: Callable[..., None], language: str, scratch: Path, *argu
         job(load_config(language, scratch), *arguments)
     except (InlineHiliteException, SuperFencesException) as error:  # they name the page
         messages.texts.append(str(error))
-    except Abort:  # MkDocs has said why
-        pass
+    except Abort as error:  # MkDocs has said why
+        messages.texts = messages.texts or [f"MkDocs: {error}"]
     except BaseException as error:  # a block may even call sys.exit()
         messages.texts += [f"{type(error).__name__}: {error}", traceback.format_exc(limit=-3)]
     sender.send("\n".join(messages.texts))

@@ -19,6 +19,8 @@ def localise(text: str, words: dict) -> str:
     """Rewrite each number that Python's format() made: 1,234.5 and 1.1e-16, in this language."""
 
     def one(match: re.Match) -> str:
+        if match["power"] and float(match[0].replace(",", "")) == 0:
+            return "0"  # rather than 0.0 × 10 to the 0
         sign = "−" if match["sign"] else ""
         whole = match["whole"].replace(",", words["thousands"])
         fraction = (match["fraction"] or "").replace(".", words["decimal"])
