@@ -97,6 +97,24 @@ def test_keyboard_reaches_everything(page, watch):
     )
 
 
+def test_menu_of_a_phone_opens_for_the_keyboard(watch):
+    opened = watch(width=360).open("one-head/")
+    drawer = opened.locator("#__drawer")
+    for _ in range(8):
+        opened.keyboard.press("Tab")
+    assert opened.evaluate("document.activeElement.closest('.md-sidebar--primary') !== null")
+    assert drawer.is_checked()
+    opened.keyboard.press("Escape")
+    assert not drawer.is_checked()
+
+
+def test_colours_change_by_keyboard(watch):
+    opened = watch().open("one-head/")
+    opened.locator("#__palette_0").focus()
+    opened.keyboard.press("ArrowRight")
+    assert opened.locator("body").get_attribute("data-md-color-scheme") == "slate"
+
+
 def test_scheme_stays_on_the_way_to_the_other_language(watch):
     opened = watch().open("one-head/")
     opened.locator("label[for=__palette_1]").click()

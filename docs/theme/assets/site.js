@@ -11,3 +11,12 @@ addEventListener("load", () => {
   for (const element of document.querySelectorAll(".md-typeset pre > code, .md-typeset__scrollwrap, .md-typeset table[class]"))
     scrollers.observe(element);
 });
+
+// On a phone the menu opens when the keyboard gets there, and Escape closes it.
+const drawer = document.getElementById("__drawer"), menu = document.querySelector(".md-sidebar--primary");
+menu?.addEventListener("focusin", () => {
+  if (menu.getBoundingClientRect().right <= 0) drawer.checked = true;
+});
+addEventListener("keydown", event => {
+  if (event.key === "Escape") drawer.checked = false;
+});
