@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from examples import sections
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "docs/examples").glob("*.py"))
@@ -67,3 +68,8 @@ def test_every_example_is_shown():
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_holds_no_machine_path(example):
     assert "/home" not in example.read_text("utf-8")
+
+
+def test_the_class_is_the_same_on_both_of_its_pages():
+    both = (sections(ROOT / f"docs/examples/{name}.py") for name in ("torch_module", "parity"))
+    assert len({parts["class"] for parts in both}) == 1
