@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 ADDRESS = "http://127.0.0.1:8000/"
+PROCESSES = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
 sys.path[:0] = [str(ROOT), str(DOCS), str(DOCS / "hooks")]  # this mha, these hooks
 
 import checks  # noqa: E402
@@ -111,11 +112,10 @@ def refuse(problems: list[str]) -> None:
 def run_languages(scratch: Path, job: Callable[..., None], *arguments) -> list[str]:
     """Do a job for each language in a process of its own; return what went wrong."""
     preload()
-    context = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
     running = []
     for language in WORDS:
-        receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(
+        receiver, sender = PROCESSES.Pipe(duplex=False)
+        process = PROCESSES.Process(
             target=report, args=(sender, job, language, scratch, *arguments), daemon=True
         )
         process.start()
@@ -139,15 +139,17 @@ def run_examples(scratch: Path) -> list[str]:
 
     The pages' own runs share a process, in which one example could change another's numbers.
     """
-    context = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
     problems = []
     for page in sorted((DOCS / DEFAULT).glob("*.md")):
         example = DOCS / "examples" / (page.stem.replace("-", "_") + ".py")
         if example.exists():
             printed = scratch / f"{example.stem}.txt"
-            process = context.Process(target=run_alone, args=(example, printed))
+            process = PROCESSES.Process(target=run_alone, args=(example, printed))
             process.start()
             process.join()
+            if process.exitcode:
+                end = f"run by itself, ends with exit code {process.exitcode}"
+                problems.append(f"{page.name}: {example.name}, {end}")
             for language in WORDS:
                 slug = "" if page.stem == "index" else page.stem
                 shown = checks.shown_output(scratch / language / slug / "index.html")

@@ -133,3 +133,11 @@ def test_every_fault_is_said(error, traced, tmp_path, capsys):
     assert ("Traceback" in message) is traced  # where nobody has thought of it
     assert build.attempt(lambda out: None, tmp_path) is True
     assert capsys.readouterr().err == ""
+
+
+def test_example_that_fails_by_itself_after_printing_all(project):
+    fail = 'if __name__ == "__main__":\n    raise ValueError("late")\n'
+    project.edit("docs/examples/page.py", "print(value)\n", f"print(value)\n{fail}")
+    done = project.build()
+    assert done.returncode == 1
+    assert "page.md: page.py, run by itself, ends with exit code 1" in done.stderr
