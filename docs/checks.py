@@ -23,6 +23,7 @@ FRONT_MATTER = re.compile(r"\A---\n(?P<yaml>.*?)\n---\n", re.DOTALL)
 # A number next to one of these is a name ("head 1", "token 0"), not a figure.
 SHOWN = {"python", "text", "sh", "py", "pycon"}  # the last two are the reference's docstrings
 COMPUTED = ".live, .lines, [lang]"  # what is in the other language is the reference's docstrings
+IN_ITS_LANGUAGE = {"title", "description", "source"}  # of the front matter; the rest is for all
 NAMES = "heads?|tokens?|kolom|columns?|baris|rows?|Python"
 
 
@@ -80,7 +81,11 @@ def check_pair(first: Path, other: Path) -> list[str]:
             f"{other}: {first.name} has changed since; carry the change over, "
             f'then put `source: "{stamp_of(first)}"` into the front matter'
         )
-    ours, theirs = skeleton(front_matter(first.read_text("utf-8"))[1]), skeleton(body)
+    first_meta, first_body = front_matter(first.read_text("utf-8"))
+    for key in sorted((meta.keys() | first_meta.keys()) - IN_ITS_LANGUAGE):
+        if meta.get(key) != first_meta.get(key):
+            problems.append(f"{other}: {key} in the front matter differs from {first}")
+    ours, theirs = skeleton(first_body), skeleton(body)
     ids = [[part["id"] for part in parts] for parts in (ours, theirs)]
     if ids[0] != ids[1]:
         return [*problems, f"{other}: headings differ from {first}: {_difference(*ids)}"]

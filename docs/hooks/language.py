@@ -31,6 +31,13 @@ def on_config(config):
     )
 
 
+def on_nav(nav, config, files):
+    """Give the sections of the navigation their titles."""
+    for item in nav.items:
+        if item.is_section:
+            item.title = WORDS[config.theme["language"]]["sections"][item.title]
+
+
 def on_env(env, config, files):
     """Let templates ask for the same page in another language."""
     language = config.theme["language"]

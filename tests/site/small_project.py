@@ -122,7 +122,7 @@ class Project:
             path.rpartition("/")[2] for path in self.files if path.startswith("docs/id/")
         )
         nav = "".join(f"  - {name}\n" for name in names)
-        self.files["mkdocs.yml"] = re.sub(r"(?<=\nnav:\n)(  - .*\n)+", nav, config)
+        self.files["mkdocs.yml"] = re.sub(r"(?<=\nnav:\n)( +- .*\n)+", nav, config)
         for path, text in self.files.items():
             target, text = self.root / path, self._stamped(path, text)
             target.parent.mkdir(exist_ok=True)

@@ -172,6 +172,14 @@ def test_notebooks(tmp_path, cells, message):
     assert (problems == []) if message is None else any(message in p for p in problems)
 
 
+def test_scripts_are_the_same_in_every_language(tmp_path):
+    first = PAGE.replace("---\n", "---\nscripts: [a.js]\n", 1)
+    stamp = hashlib.sha256(first.encode()).hexdigest()[:12]
+    other = first.replace("description:", f'source: "{stamp}"\ndescription:', 1)
+    (problem,) = pair(tmp_path, first, other.replace("[a.js]", "[b.js]"))
+    assert "scripts in the front matter differs" in problem
+
+
 def test_older_notebook(tmp_path):
     first, other = tmp_path / "id.ipynb", tmp_path / "en.ipynb"
     first.write_text(notebook(*CELLS))
