@@ -21,13 +21,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCS = ROOT / "docs"
 ADDRESS = "http://127.0.0.1:8000/"
 PROCESSES = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
-sys.path[:0] = [str(ROOT), str(DOCS), str(DOCS / "hooks")]  # this mha, these hooks
+sys.path[:0] = [str(ROOT), str(ROOT / "docs"), str(ROOT / "docs/hooks")]  # this mha, these hooks
 
 import checks  # noqa: E402
 from mkdocs.exceptions import Abort  # noqa: E402
+from places import DOCS, example_of, html_of  # noqa: E402
 from pymdownx.inlinehilite import InlineHiliteException  # noqa: E402
 from pymdownx.superfences import SuperFencesException  # noqa: E402
 from words import DEFAULT, WORDS  # noqa: E402
@@ -141,7 +141,7 @@ def run_examples(scratch: Path) -> list[str]:
     """
     problems = []
     for page in sorted((DOCS / DEFAULT).glob("*.md")):
-        example = DOCS / "examples" / (page.stem.replace("-", "_") + ".py")
+        example = example_of(page)
         if example.exists():
             printed = scratch / f"{example.stem}.txt"
             process = PROCESSES.Process(target=run_alone, args=(example, printed))
@@ -151,8 +151,7 @@ def run_examples(scratch: Path) -> list[str]:
                 end = f"run by itself, ends with exit code {process.exitcode}"
                 problems.append(f"{page.name}: {example.name}, {end}")
             for language in WORDS:
-                slug = "" if page.stem == "index" else page.stem
-                shown = checks.shown_output(scratch / language / slug / "index.html")
+                shown = checks.shown_output(scratch / language / html_of(page))
                 if shown != printed.read_text("utf-8"):
                     problems.append(
                         f"{language}: {page.name}: the page shows\n{shown}\nbut {example.name}, "
@@ -184,6 +183,9 @@ def preload() -> None:
         "torch._dynamo",
     ):
         importlib.import_module(name)
+    import torch
+
+    torch.set_num_threads(1)  # the same sums on every machine; and the languages share its cores
 
 
 def report(sender, job: Callable[..., None], language: str, scratch: Path, *arguments) -> None:
@@ -219,6 +221,7 @@ def load_config(language: str, scratch: Path):
         SITE_DIR=str(scratch / language),
         SITE_URL=(os.environ.get("SITE_URL") or ADDRESS).rstrip("/") + f"/{prefix}",
         NO_MKDOCS_2_WARNING="1",
+        OMP_NUM_THREADS="1",
         # The notebook's kernel: this project's mha, nobody's settings.
         PYTHONPATH=str(ROOT),
         JUPYTER_CONFIG_DIR=str(scratch / "no-jupyter-config"),

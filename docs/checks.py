@@ -15,6 +15,7 @@ from urllib.parse import unquote, urldefrag, urlsplit
 
 import yaml
 from bs4 import BeautifulSoup
+from places import html_of, slug_of
 
 FENCE = re.compile(r"^\s*(?P<marks>`{3,})(?P<info>[^`]*)$")
 HEADING = re.compile(r"^(?P<level>#{1,6}) .*?(?:\{ *#(?P<id>[a-z0-9-]+) *\})?\s*$")
@@ -166,9 +167,7 @@ def check_site(site: Path, docs: Path) -> list[str]:
         root = site if language == languages[0] else site / language
         for source in sorted((docs / language).iterdir()):
             if source.suffix in (".md", ".ipynb"):
-                target = root / (
-                    "index.html" if source.stem == "index" else f"{source.stem}/index.html"
-                )
+                target = root / html_of(source)
                 if (
                     target not in pages
                     or len(pages[target].select_one("article").get_text().split()) < 50
@@ -293,11 +292,12 @@ def _same_files(docs: Path, languages: list[str]) -> list[str]:
     }
     every = set().union(*names.values())
     other = [name for name in sorted(every) if not name.endswith((".md", ".ipynb"))]
-    pages = {name.partition(".")[0].replace("-", "_") for name in every}
-    examples = {path.stem for path in (docs / "examples").glob("*.py")} - {"parity_matrix"}
+    pages = {slug_of(name) for name in every}
+    examples = {path for path in (docs / "examples").glob("*.py") if path.stem != "parity_matrix"}
+    unseen = sorted(path.name for path in examples if slug_of(path) not in pages)
     return [
         *(f"docs/*/{name}: only pages (.md) and notebooks (.ipynb) belong here" for name in other),
-        *(f"docs/examples/{name}.py: no page shows it" for name in sorted(examples - pages)),
+        *(f"docs/examples/{name}: no page shows it" for name in unseen),
         *(
             f"docs/{language}/{name}: missing; each page exists in every language"
             for language in languages

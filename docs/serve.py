@@ -1,24 +1,32 @@
 """Serve the site, and build what changes: python docs/serve.py. The browser has to reload.
 
-A changed page, example or notebook is built alone, in both languages, and laid into the site; after
-any other change everything is built. A fault is shown, and the site stays as it was; what is only
-unfinished, as a page whose translation is older, is shown too, but does not keep a page from view.
+A changed page, example or notebook is built alone, in both languages, and laid into the site. A
+change of `mha` or the glossary can show anywhere: every page is built, the one in view (asked for
+last) first, then a few at a time. After any other change the whole site is built. A fault is shown,
+and the pages stay as they were; what is only unfinished, as a page whose translation is older, is
+shown too, but does not keep a page from view.
 """
 
 import argparse
 import json
 import os
+import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import checks
 import watchfiles
-from build import DOCS, ROOT, attempt, build, refuse, run_languages, scratch_folder
+from build import DOCS, ROOT, attempt, build, checks, refuse, run_languages, scratch_folder
+from places import example_of, slug_of
 from words import DEFAULT, WORDS
+
+AT_A_TIME = 4  # pages; between two groups of them the server looks for new changes
+ASKED_FOR = re.compile(r'"GET (?P<path>/\S*) HTTP')
 
 
 def main() -> int:
@@ -32,13 +40,14 @@ def main() -> int:
         parser.error(f"port {port}: {error.strerror}; choose another one with --port")
     address, out = f"http://127.0.0.1:{port}/", ROOT / "site"
     os.environ.setdefault("SITE_URL", address)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the files' server ends, too
     whole = attempt(build, out, remind)
     out.mkdir(exist_ok=True)
     server = [sys.executable, "-m", "http.server", f"{port}", "--bind", "127.0.0.1", "-d", f"{out}"]
-    with subprocess.Popen(server, stderr=subprocess.DEVNULL) as running:
+    with tempfile.NamedTemporaryFile("w") as log, subprocess.Popen(server, stderr=log) as running:
         print(f"Serving {address}; Ctrl+C ends it.", flush=True)
         try:
-            follow(out, whole)
+            follow(out, whole, Path(log.name))
         except KeyboardInterrupt:
             pass
         finally:
@@ -46,27 +55,41 @@ def main() -> int:
     return 0
 
 
-def follow(out: Path, whole: bool) -> None:
+def follow(out: Path, whole: bool, log: Path) -> None:
     """Build what changes; everything, as long as the last attempt at everything has failed."""
+    stale: set[str] = set()
+    failed = False
     for paths in changes():
-        print("changed:", *sorted(os.path.relpath(path, ROOT) for path in paths), flush=True)
-        pages = touched(paths) if whole else set()
-        if pages:
-            done = attempt(patch, out, pages)
-        else:
-            if whole and (first := at_once(paths)):
-                attempt(patch, out, first)
-            done = whole = attempt(build, out, remind)
-        print("done" if done else "failed", flush=True)
+        if paths:
+            print("changed:", *sorted(os.path.relpath(path, ROOT) for path in paths), flush=True)
+            pages = touched(paths)
+            if pages is None or not whole:
+                whole = attempt(build, out, remind)
+                stale, failed = set(), not whole
+            else:
+                stale, failed = stale | pages, False
+        elif failed or not stale:
+            continue
+        if stale:
+            group = next_of(stale, last_asked_for(log))
+            failed = not attempt(patch, out, group)
+            stale = stale if failed else stale - group
+        if failed or not stale:
+            remind(checks.check_source(DOCS))
+            print("failed" if failed else "done", flush=True)
 
 
 def changes() -> Iterator[list[Path]]:
-    """Files of the project that have changed; folders are watched, as editors replace files."""
+    """Files of the project that have changed, or none for a while.
+
+    Folders are watched, as editors replace files.
+    """
     folders = [ROOT, ROOT / "mha", DOCS, *(path for path in DOCS.rglob("*") if path.is_dir())]
-    for found in watchfiles.watch(*folders, debounce=100, recursive=False):
+    options = {"debounce": 100, "rust_timeout": 100, "yield_on_timeout": True, "recursive": False}
+    for found in watchfiles.watch(*folders, **options):
         paths = [Path(path) for _, path in found]
         paths = [path for path in paths if path.parent != ROOT or path.name == "mkdocs.yml"]
-        if paths:
+        if paths or not found:
             yield paths
 
 
@@ -76,34 +99,36 @@ def remind(unfinished: list[str]) -> None:
         print(f"to do: {problem}")
 
 
-def touched(paths: list[Path]) -> set[str]:
-    """The pages that these files belong to; none if one of them belongs to all."""
+def touched(paths: list[Path]) -> set[str] | None:
+    """The names of the pages on which these files can show; None for more than pages."""
+    every = {path.name for path in (DOCS / DEFAULT).iterdir()}
     pages = set()
     for path in paths:
-        if path.parent in [DOCS / language for language in WORDS]:
+        if path.parent in [DOCS / language for language in WORDS] and path.name in every:
             pages.add(path.name)
-        elif path.parent == DOCS / "examples":
-            pages.add(path.stem.replace("_", "-") + ".md")
+        elif shown := {name for name in every if example_of(name) == path}:
+            pages |= shown
+        elif path.parent == ROOT / "mha" or path == DOCS / "glossary.csv":
+            pages |= every
         else:
-            return set()
+            return None
     return pages
 
 
-def at_once(paths: list[Path]) -> set[str]:
-    """The pages on which a change of everything shows most; they do not wait for the rest."""
-    pages = set()
-    for path in paths:
-        if path.parent == ROOT / "mha":
-            examples = (DOCS / "examples").glob("*.py")
-            pages |= {example.stem.replace("_", "-") + ".md" for example in examples}
-        elif path == DOCS / "glossary.csv":
-            pages.add("glossary.md")
-    return pages
+def last_asked_for(log: Path) -> str:
+    """The name of the page that was read last, as the log of the server has it."""
+    asked = [match["path"] for match in ASKED_FOR.finditer(log.read_text("utf-8"))]
+    pages = [path.strip("/").rpartition("/")[2] for path in asked if path.endswith("/")]
+    return "index" if not pages or pages[-1] in ("", *WORDS) else pages[-1]
+
+
+def next_of(stale: set[str], in_view: str) -> set[str]:
+    """The page in view alone, if it is stale, or else a few pages."""
+    return {name for name in stale if slug_of(name) == in_view} or set(sorted(stale)[:AT_A_TIME])
 
 
 def patch(out: Path, pages: set[str]) -> None:
     """Build some pages and lay them into the site; the search index stays as it is."""
-    remind(checks.check_source(DOCS))
     with scratch_folder(out) as scratch:
         refuse(run_languages(scratch, build_pages, pages))
         for language in WORDS:

@@ -21,10 +21,10 @@ import current
 import numpy as np
 from bs4 import BeautifulSoup
 from mkdocs.exceptions import PluginError
+from places import EXAMPLES, example_of
 from stamp import stamp
 from words import WORDS
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
 SECTION = re.compile(r"^# --8<-- \[(?P<edge>start|end):(?P<name>[\w-]+)\]$")
 
 _KEEP_THEIR_NAMES = (
@@ -43,7 +43,7 @@ def on_page_markdown(markdown, page, config, files):
     """Start the page from a known state and run its example."""
     _warnings.messages.clear()
     current.page.begin(name=page.file.src_uri, words=WORDS[config.theme["language"]])
-    example = _example_of(page)
+    example = example_of(page.file.src_uri)
     _reset_global_state(seed=0)
     values, page.printed = run(example) if example.exists() else ({}, "")
     _reset_global_state(seed=1)  # another one: an example has to seed what it draws
@@ -59,7 +59,7 @@ def on_page_content(html, page, config, files):
         raise PluginError(f"{page.file.src_uri}: " + "\n".join(_warnings.messages))
     if page.file.src_uri.endswith(".ipynb"):
         return
-    soup, example = BeautifulSoup(html, "html.parser"), _example_of(page)
+    soup, example = BeautifulSoup(html, "html.parser"), example_of(page.file.src_uri)
     code = [block.get_text() for block in soup.select(".language-python code")]
     expected = list(sections(example).values()) if example.exists() else []
     if [block.rstrip() for block in code] != [section.rstrip() for section in expected]:
@@ -120,10 +120,6 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
     if not isinstance(node, _KEEP_THEIR_NAMES):
         for child in ast.iter_child_nodes(node):
             yield from _bound_by(child)
-
-
-def _example_of(page) -> Path:
-    return EXAMPLES / (Path(page.file.src_uri).stem.replace("-", "_") + ".py")
 
 
 def _reset_global_state(seed: int) -> None:

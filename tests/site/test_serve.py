@@ -51,23 +51,29 @@ description: Daftar istilah.
 """
 
 
+EVERY = {path.name for path in (serve.DOCS / "id").iterdir()}
+
+
 @pytest.mark.parametrize(
     ("paths", "pages"),
     [
-        (["docs/id/page.md"], {"page.md"}),
-        (["docs/en/page.md", "docs/id/page.md"], {"page.md"}),
+        (["docs/id/order.md"], {"order.md"}),
+        (["docs/en/order.md", "docs/id/order.md"], {"order.md"}),
         (["docs/id/lab.ipynb"], {"lab.ipynb"}),
         (["docs/examples/two_heads.py"], {"two-heads.md"}),
         (["docs/examples/two_heads.py", "docs/en/order.md"], {"two-heads.md", "order.md"}),
-        (["docs/glossary.csv"], set()),
-        (["docs/words.yml"], set()),
-        (["mkdocs.yml"], set()),
-        (["mha/layer.py"], set()),
-        (["docs/hooks/live.py"], set()),
-        (["docs/theme/assets/site.css"], set()),
-        (["docs/id/page.md", "mha/layer.py"], set()),
-        (["docs/id/deeper/page.md"], set()),
-        (["docs/fr/page.md"], set()),
+        (["docs/glossary.csv"], EVERY),
+        (["mha/layer.py"], EVERY),
+        (["docs/id/order.md", "mha/layer.py"], EVERY),
+        (["docs/examples/parity_matrix.py"], None),  # no page's own
+        (["docs/words.yml"], None),
+        (["mkdocs.yml"], None),
+        (["docs/hooks/live.py"], None),
+        (["docs/theme/assets/site.css"], None),
+        (["docs/id/order.md", "docs/words.yml"], None),
+        (["docs/id/deeper/order.md"], None),
+        (["docs/fr/order.md"], None),
+        (["docs/id/no-page-yet.md"], None),
     ],
 )
 def test_pages_that_a_change_touches(paths, pages):
@@ -330,10 +336,27 @@ def test_server_that_begins_with_a_fault(server, project):
         running.shows("/", 'data-md-color-primary="teal"')
 
 
-def test_what_shows_at_once_when_everything_is_built_again():
-    shown = {page.name for page in (serve.DOCS / "id").glob("*.md")}
-    of_mha = serve.at_once([serve.ROOT / "mha/layer.py"])
-    assert {"one-head.md", "two-heads.md", "parity.md"} <= of_mha & shown
-    assert "reference.md" not in of_mha
-    assert serve.at_once([serve.DOCS / "glossary.csv"]) == {"glossary.md"}
-    assert serve.at_once([serve.DOCS / "words.yml"]) == set()
+@pytest.mark.parametrize(
+    ("asked", "page"),
+    [
+        ([], "index"),
+        (["/"], "index"),
+        (["/en/"], "index"),
+        (["/one-head/", "/assets/site.css", "/en/search/search_index.json"], "one-head"),
+        (["/one-head/", "/en/two-heads/"], "two-heads"),
+    ],
+)
+def test_page_in_view_is_the_one_asked_for_last(asked, page, tmp_path):
+    log = tmp_path / "log"
+    log.write_text("".join(f'127.0.0.1 - - [now] "GET {path} HTTP/1.1" 200 -\n' for path in asked))
+    assert serve.last_asked_for(log) == page
+
+
+def test_page_in_view_is_built_before_the_others():
+    assert serve.next_of(EVERY, "two-heads") == {"two-heads.md"}
+    assert serve.next_of(EVERY, "lab") == {"lab.ipynb"}
+    others = EVERY - {"two-heads.md"}
+    group = serve.next_of(others, "two-heads")
+    assert group < others
+    assert len(group) == serve.AT_A_TIME
+    assert serve.next_of({"order.md"}, "two-heads") == {"order.md"}
