@@ -177,3 +177,9 @@ def test_reference_has_every_public_name_and_links_to_it(soups):
             text = soup.find(id=name).find_next_sibling("div").get_text()
             assert len(text.split()) > 10, name
     assert len(DOCUMENTED) >= 20
+
+
+def test_nothing_lies_there_that_no_reader_needs(site):
+    files = [path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()]
+    assert any(name.startswith("assets/javascripts/bundle") for name in files)
+    assert not [name for name in files if name.endswith(".map") or "/lunr/" in name]
