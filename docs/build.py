@@ -151,7 +151,7 @@ def run_examples(scratch: Path) -> list[str]:
                 end = f"run by itself, ends with exit code {process.exitcode}"
                 problems.append(f"{page.name}: {example.name}, {end}")
             for language in WORDS:
-                shown = checks.shown_output(scratch / language / html_of(page))
+                shown = checks.Finished(scratch / language / html_of(page)).output()
                 if shown != printed.read_text("utf-8"):
                     problems.append(
                         f"{language}: {page.name}: the page shows\n{shown}\nbut {example.name}, "

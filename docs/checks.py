@@ -9,13 +9,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
-from copy import copy
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import yaml
-from bs4 import BeautifulSoup
 from places import html_of, slug_of
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 FENCE = re.compile(r"^\s*(?P<marks>`{3,})(?P<info>[^`]*)$")
 HEADING = re.compile(r"^(?P<level>#{1,6}) .*?(?:\{ *#(?P<id>[a-z0-9-]+) *\})?\s*$")
@@ -25,6 +24,8 @@ FRONT_MATTER = re.compile(r"\A---\n(?P<yaml>.*?)\n---\n", re.DOTALL)
 SHOWN = {"python", "text", "sh", "py", "pycon"}  # the last two are the reference's docstrings
 COMPUTED = ".live, .lines, [lang]"  # what is in the other language is the reference's docstrings
 IN_ITS_LANGUAGE = {"title", "description", "source"}  # of the front matter; the rest is for all
+ADDRESSES = {"href", "src", "poster", "data", "action"}
+READ_OUT = ("title", "alt", "value")  # attributes that a reader sees or hears
 NAMES = "heads?|tokens?|kolom|columns?|baris|rows?|Python"
 
 
@@ -158,129 +159,130 @@ def figures(line: str) -> list[str]:
 def check_site(site: Path, docs: Path) -> list[str]:
     """The finished site: every page there, nothing broken, nothing from elsewhere."""
     languages = list(yaml.safe_load((docs / "words.yml").read_text("utf-8")))
-    pages = {
-        path: BeautifulSoup(path.read_text("utf-8"), "html.parser")
-        for path in sorted(site.rglob("*.html"))
-    }
+    pages = {path: Finished(path) for path in sorted(site.rglob("*.html"))}
     problems = []
     for language in languages:
         root = site if language == languages[0] else site / language
         for source in sorted((docs / language).iterdir()):
             if source.suffix in (".md", ".ipynb"):
                 target = root / html_of(source)
-                if (
-                    target not in pages
-                    or len(pages[target].select_one("article").get_text().split()) < 50
-                ):
-                    problems.append(
-                        f"{target.relative_to(site)}: {source.name} was not built, or is empty"
-                    )
-    for path, soup in pages.items():
+                if target not in pages or len(pages[target].article.text().split()) < 50:
+                    name = target.relative_to(site)
+                    problems.append(f"{name}: {source.name} was not built, or is empty")
+    for path, page in pages.items():
         name = path.relative_to(site)
-        problems += [f"{name}: {problem}" for problem in check_html(path, soup, site, pages)]
+        problems += [f"{name}: {problem}" for problem in check_html(page, site, pages)]
         for language in languages[1:]:
             twin = pages.get(site / language / name)
-            if twin and shown_values(soup) != shown_values(twin):
-                difference = _difference(shown_values(soup), shown_values(twin))
+            if twin and page.shown_values() != twin.shown_values():
+                difference = _difference(page.shown_values(), twin.shown_values())
                 problems.append(f"{language}/{name}: shows other code or values: {difference}")
     return problems
 
 
-def shown_output(page: Path) -> str:
-    """What the blocks of a finished page print, joined."""
-    soup = BeautifulSoup(page.read_text("utf-8"), "html.parser")
-    return "".join(block.get_text() for block in soup.select(".language-text code"))
+class Finished:
+    """A page as a browser has it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.tree = LexborHTMLParser(path.read_text("utf-8"))
+        self.elements = self.tree.css("*")
+        self.ids = Counter(e.attributes["id"] for e in self.elements if "id" in e.attributes)
+
+    @property
+    def article(self) -> LexborNode:
+        """What the page itself says, without what surrounds it."""
+        return self.tree.css_first("article") or LexborHTMLParser("").body
+
+    def output(self) -> str:
+        """What the page's blocks print, joined."""
+        return "".join(block.text() for block in self.tree.css(".language-text code"))
+
+    def shown_values(self) -> list[str]:
+        """Code, output and the digits of computed values: the same in every language."""
+        values = self.tree.css(".live, .weights td, .ledger td")
+        code = (block.text() for block in self.tree.css("pre"))
+        return [*code, *sorted(re.sub(r"[.,;]", "", value.text()) for value in values)]
 
 
-def shown_values(soup) -> list[str]:
-    """Code, output and the digits of computed values: the same in every language."""
-    values = (re.sub(r"[.,;]", "", v.text) for v in soup.select(".live, .weights td, .ledger td"))
-    return [*(block.get_text() for block in soup.select("pre")), *sorted(values)]
-
-
-def check_html(path: Path, soup, site: Path, pages: dict) -> list[str]:
+def check_html(page: Finished, site: Path, pages: dict[Path, Finished]) -> list[str]:
     """One finished page."""
-    text = soup.get_text()
+    text = page.tree.body.text()
     problems = [
         f"shows {trace!r}"
         for trace in ("Traceback (most recent call last)", "#!live", "--8<--", "{{")
         if trace in text
     ]
+    problems += [f"has the id {i!r} {n} times" for i, n in page.ids.items() if n > 1]
     problems += [
-        f"has the id {i!r} {n} times"
-        for i, n in Counter(tag["id"] for tag in soup.select("[id]")).items()
-        if n > 1
+        f"has an inline style or handler, which its policy forbids: {element.html[:80]}"
+        for element in page.elements
+        if element.tag == "style" or any(a == "style" or a[:2] == "on" for a in element.attributes)
     ]
     problems += [
-        f"has an inline style or handler, which its policy forbids: {str(element)[:80]}"
-        for element in soup.find_all(_has_inline_style_or_handler)
+        f"has an image without alternative text: {image.html}"
+        for image in page.tree.css("img:not([alt])")
     ]
     problems += [
-        f"has an image without alternative text: {image}" for image in soup.select("img:not([alt])")
+        f"has <{element.tag}>, which no page needs: {element.html[:80]}"
+        for element in page.article.css("script, iframe, object, embed, meta, link, base, form")
     ]
-    if article := soup.select_one("article"):
-        problems += [
-            f"has <{element.name}>, which no page needs: {str(element)[:80]}"
-            for element in article.select("script, iframe, object, embed, meta, link, base, form")
-        ]
-        problems += _typed_figures(article)
     problems += [
-        f"has a {kind} block, which is not executed: {block.get_text()[:40]!r}"
-        for block in soup.select("pre")
+        f"has a {kind} block, which is not executed: {block.text()[:40]!r}"
+        for block in page.tree.css("pre")
         if (kind := _kind_of(block)) not in SHOWN
     ]
-    canonical = soup.select_one("link[rel=canonical]")
-    base = canonical["href"] if canonical else None
-    for attribute in ("href", "src", "poster", "data", "action"):
-        for element in soup.select(f"[{attribute}]"):
-            problems += _check_address(element, element[attribute], path, site, pages, base)
-    return problems
+    for element in page.elements:
+        for attribute in ADDRESSES & element.attributes.keys():
+            problems += _check_address(element, element.attributes[attribute], page, site, pages)
+    return [*problems, *_typed_figures(page.article)]
 
 
-def _typed_figures(article) -> list[str]:
+def _typed_figures(article: LexborNode) -> list[str]:
     """Figures that a reader sees and that nothing has computed, wherever they were typed."""
-    article = copy(article)
-    for element in article.select(f"pre, math, table.weights, table.ledger, {COMPUTED}"):
+    article = LexborHTMLParser(article.html).body
+    for element in article.css(f"pre, math, table.weights, table.ledger, {COMPUTED}"):
         element.decompose()
-    decimals = [code.get_text() for code in article.select("code")]
+    decimals = [code.text() for code in article.css("code")]
     texts = [re.findall(r"\d+[.,]\d+", text)[:1] for text in decimals if ">=" not in text]
-    for code in article.select("code"):
+    for code in article.css("code"):
         code.decompose()
-    words = [article.get_text(" ")]
-    words += [e[a] for a in ("title", "alt", "value") for e in article.select(f"[{a}]")]
+    words = [article.text(separator=" ")]
+    words += [e.attributes[a] or "" for a in READ_OUT for e in article.css(f"[{a}]")]
     texts += [figures(re.sub(r"\s+", " ", text)) for text in words]
     return [f"shows {figure!r}, which was not computed" for found in texts for figure in found]
 
 
-def _kind_of(block) -> str:
+def _kind_of(block: LexborNode) -> str:
     """What a block of code is: the language of its highlighting."""
-    names = (name for above in block.parents for name in above.get("class", []))
-    return next((n for n in names if n.startswith("language-")), "language-").partition("-")[2]
+    above = block.parent
+    while above is not None:
+        for name in (above.attributes.get("class") or "").split():
+            if name.startswith("language-"):
+                return name.removeprefix("language-")
+        above = above.parent
+    return ""
 
 
-def _has_inline_style_or_handler(element) -> bool:
-    return element.name == "style" or any(a == "style" or a.startswith("on") for a in element.attrs)
-
-
-def _check_address(element, address: str, path: Path, site: Path, pages: dict, base) -> list[str]:
+def _check_address(element, address: str | None, page: Finished, site: Path, pages) -> list[str]:
+    address = address or ""
     parts = urlsplit(address)
     if parts.scheme == "data":
         return []
+    canonical = page.tree.css_first("link[rel=canonical]")
     if parts.scheme or parts.netloc:
-        harmless = (element.name == "a" and parts.scheme in ("http", "https")) or element.get(
-            "rel"
-        ) == ["canonical"]
-        return [] if harmless else [f"would fetch {address}"]
-    if base is None:  # the 404 page, whose addresses begin at the root of the host
+        link = element.tag == "a" and parts.scheme in ("http", "https")
+        return [] if link or element == canonical else [f"would fetch {address}"]
+    if canonical is None:  # the 404 page, whose addresses begin at the root of the host
         return []
     where, anchor = urldefrag(unquote(address))
-    target = (path.parent / where).resolve() if where else path.resolve()
+    target = (page.path.parent / where).resolve() if where else page.path.resolve()
     target = target / "index.html" if target.is_dir() else target
     if not target.exists():
         return [f"links to {address}, which is not there"]
     if anchor and target.suffix == ".html":
-        soup = pages.get(site / target.relative_to(site.resolve()))
-        if soup is None or not soup.find(id=anchor):
+        there = pages.get(site / target.relative_to(site.resolve()))
+        if there is None or anchor not in there.ids:
             return [f"links to {address}, where no #{anchor} is"]
     return []
 

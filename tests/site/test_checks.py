@@ -6,7 +6,6 @@ from pathlib import Path
 
 import checks
 import pytest
-from bs4 import BeautifulSoup
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -215,11 +214,9 @@ def test_older_notebook(tmp_path):
     ],
 )
 def test_finished_page(tmp_path, html, message):
-    path = tmp_path / "index.html"
     (tmp_path / "here.png").touch()
-    soup = BeautifulSoup('<link rel="canonical" href="http://x/">' + html, "html.parser")
-    path.write_text(str(soup))
-    problems = checks.check_html(path, soup, tmp_path, {path: soup})
+    page = finished(tmp_path / "index.html", '<link rel="canonical" href="http://x/">' + html)
+    problems = checks.check_html(page, tmp_path, {page.path: page})
     assert len(problems) == 1
     assert message in problems[0]
 
@@ -334,15 +331,11 @@ def test_file_without_its_counterpart(sources, path, message):
     assert any(problem.startswith(message) for problem in checks.check_source(sources))
 
 
-def site_of(tmp_path, **pages: str) -> dict:
-    """Finished pages by their name."""
-    soups = {}
-    for name, html in pages.items():
-        path = tmp_path / name / "index.html"
-        path.parent.mkdir()
-        path.write_text(html)
-        soups[path] = BeautifulSoup(html, "html.parser")
-    return soups
+def finished(path: Path, html: str) -> checks.Finished:
+    """A page of a finished site."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(html)
+    return checks.Finished(path)
 
 
 def test_finished_page_in_order(tmp_path):
@@ -353,19 +346,24 @@ def test_finished_page_in_order(tmp_path):
         '<a href="#top">x</a><a href="../other/#there">x</a><a href="../other/">x</a>'
         '<a href="https://host.example/">x</a><img alt="" src="data:image/gif;base64,AA"></article>'
     )
-    pages = site_of(tmp_path, page=html, other='<p id="there">x</p>')
-    path = tmp_path / "page/index.html"
-    assert checks.check_html(path, pages[path], tmp_path, pages) == []
-    pages[tmp_path / "other/index.html"].p["id"] = "elsewhere"
-    (problem,) = checks.check_html(path, pages[path], tmp_path, pages)
-    assert problem == "links to ../other/#there, where no #there is"
+    page = finished(tmp_path / "page/index.html", html)
+    for anchor, problems in (
+        ("there", []),
+        ("elsewhere", ["links to ../other/#there, where no #there is"]),
+    ):
+        other = finished(tmp_path / "other/index.html", f'<p id="{anchor}">x</p>')
+        pages = {page.path: page, other.path: other}
+        assert checks.check_html(page, tmp_path, pages) == problems
 
 
-def test_page_for_every_address_links_to_none_beside_it(tmp_path):
-    soup = BeautifulSoup('<a href="/en/">x</a><script src="/assets/x.js"></script>', "html.parser")
-    path = tmp_path / "404.html"
-    assert checks.check_html(path, soup, tmp_path, {path: soup}) == []
-    soup.script["src"] = "https://cdn.example/x.js"
-    assert checks.check_html(path, soup, tmp_path, {path: soup}) == [
-        "would fetch https://cdn.example/x.js"
-    ]
+@pytest.mark.parametrize(
+    ("source", "problems"),
+    [
+        ("/assets/x.js", []),
+        ("https://cdn.example/x.js", ["would fetch https://cdn.example/x.js"]),
+    ],
+)
+def test_page_for_every_address_links_to_none_beside_it(source, problems, tmp_path):
+    html = f'<a href="/en/">x</a><script src="{source}"></script>'
+    page = finished(tmp_path / "404.html", html)
+    assert checks.check_html(page, tmp_path, {page.path: page}) == problems
