@@ -131,6 +131,7 @@ def _reset_global_state(seed: int) -> None:
     np.set_printoptions(**_PRINT_OPTIONS)
     torch.manual_seed(seed)
     torch.set_default_dtype(torch.float32)
+    torch.set_num_threads(1)  # for small tensors more are slower, and two builds share the cores
     torch.set_printoptions(profile="default")
 
 
