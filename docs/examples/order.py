@@ -131,3 +131,83 @@ print(N1[0])
 print(N2[1])
 print(f"{placed_ikan:.3f} {placed_mean:.3f}")
 # --8<-- [end:positions]
+
+
+# --8<-- [start:sinusoids]
+def sinusoids(T, d_model):
+    turns = 10_000.0 ** -(np.arange(0, d_model, 2) / d_model)
+    angles = np.arange(T)[:, None] * turns  # (T, d_model / 2)
+    waves = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
+    return waves.reshape(T, d_model)
+
+
+P_4 = sinusoids(4, d_model)
+print(P_4)
+print(P_4 @ P_4.T)
+# --8<-- [end:sinusoids]
+
+
+# --8<-- [start:restored]
+Y_P, _ = attend(X + P_4)
+stays, travels = [], []
+
+for order in orders[1:]:
+    Y_stays, _ = attend(X[order] + P_4)
+    Y_travels, _ = attend(X[order] + P_4[order])
+    stays.append(abs(Y_stays - Y_P[order]).max())
+    travels.append(abs(Y_travels - Y_P[order]).max())
+
+assert max(travels) < 1e-12 < 0.01 < min(stays)
+print(f"{min(stays):.3f} {max(stays):.3f}")
+print(max(travels) < 1e-12)
+# --8<-- [end:restored]
+
+
+# --8<-- [start:rotary]
+def rotate(x, positions):
+    T, d = x.shape
+    turns = 10_000.0 ** -(np.arange(0, d, 2) / d)
+    angles = positions[:, None] * turns  # (T, d / 2)
+    pairs = x[:, 0::2] + 1j * x[:, 1::2]  # (T, d / 2)
+    turned = pairs * np.exp(1j * angles)
+    return np.stack([turned.real, turned.imag], axis=-1).reshape(T, d)
+
+
+here = np.arange(4)
+q, k = rng.normal(size=(2, 1, d_model))
+same = rotate(q.repeat(4, 0), here) @ rotate(k.repeat(4, 0), here).T
+print(same)
+# --8<-- [end:rotary]
+
+
+# --8<-- [start:relative]
+Q, K = X @ matrices[0], X @ matrices[1]  # (T, d_model)
+V = X @ matrices[2]
+scores = rotate(Q, here) @ rotate(K, here).T  # (T, T)
+shifted = rotate(Q, here + 100) @ rotate(K, here + 100).T
+
+shift_error = abs(shifted - scores).max()
+diagonals = max(
+    np.ptp(np.diagonal(table, d))
+    for table in (P_4 @ P_4.T, same)
+    for d in range(-3, 4)
+)
+assert max(shift_error, diagonals) < 1e-12
+print(shift_error < 1e-12, diagonals < 1e-12)
+# --8<-- [end:relative]
+
+
+# --8<-- [start:rotary-orders]
+def attend_rotary(order, positions):
+    q, k = (rotate(M[order], positions) for M in (Q, K))
+    return mha.attention(q, k, V[order])[0]
+
+
+R = attend_rotary(orders[0], here)
+R_stays = [abs(attend_rotary(o, here) - R[o]).max() for o in orders[1:]]
+R_travels = [abs(attend_rotary(o, here[o]) - R[o]).max() for o in orders]
+
+assert max(R_travels) < 1e-12 < 0.01 < min(R_stays)
+print(f"{min(R_stays):.3f} {max(R_stays):.3f}")
+print(max(R_travels) < 1e-12)
+# --8<-- [end:rotary-orders]
