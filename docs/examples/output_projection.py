@@ -39,10 +39,10 @@ def touched(layer):
     return (writes(layer, x) != 0).any(dim=0).any(dim=1)  # (H, d_model)
 
 
-no_W_O = deepcopy(layer)
-nn.init.eye_(no_W_O.out_proj.weight)
+plain = deepcopy(layer)
+nn.init.eye_(plain.out_proj.weight)
 
-print(touched(no_W_O).int().numpy())
+print(touched(plain).int().numpy())
 print(touched(layer).int().numpy())
 # --8<-- [end:columns]
 
@@ -257,7 +257,8 @@ print(torch.column_stack([zero, mean, none]))
 
 
 # --8<-- [start:claims]
-assert zero.min() > 0.5 and none.max() < 0.2
+assert zero.min() > 0.5
+assert none.max() < 0.2
 
 lost = torch.tensor(trained)[:, None] - zero  # (5, H)
 lost_both = torch.tensor(trained) - none  # (5,)
@@ -268,7 +269,8 @@ assert set(needed.tolist()) == {1, 2}
 assert (zero - mean).abs().max() > 0.01
 
 spare = divmod(zero.argmax().item(), 2)  # seed, head
-assert zero[spare] > 0.98 and mirror[spare] > 0.6
+assert zero[spare] > 0.98
+assert mirror[spare] > 0.6
 print(needed.tolist())
 print(spare, f"{mirror[spare]:.3f} {zero[spare]:.3f}")
 # --8<-- [end:claims]
@@ -298,7 +300,8 @@ seen, A_seen = mha.torch_attention(X, X, values)
 row = A_seen[0]  # (T,)
 shares = row[:, None] * values  # (T, d_v)
 
-assert row[0] > 0.8 and shares[0].abs().max() < 1e-12
+assert row[0] > 0.8
+assert shares[0].abs().max() < 1e-12
 print(row)
 print(shares.norm(dim=1))
 # --8<-- [end:unseen]
@@ -328,7 +331,8 @@ second = first + 0.95 * reach * step  # (S,)
 
 check_twins = mha.compare(second @ V, first @ V)
 assert check_twins, check_twins.reason
-assert second.min() > 0 and mha.compare(second.sum(), 1.0)
+assert second.min() > 0
+assert mha.compare(second.sum(), 1.0)
 assert first.argmax() != second.argmax()
 print(first)
 print(second)

@@ -15,10 +15,10 @@ def on_page_content(html, page, config, files):
     soup = BeautifulSoup(html, "html.parser")
     documents = (file for file in files.documentation_pages() if file is not page.file)
     pages = [file for file in documents if file.src_uri.endswith(".md")]
-    texts = {file: Path(file.abs_src_path).read_text("utf-8") for file in pages}
+    texts = {file.src_uri: Path(file.abs_src_path).read_text("utf-8") for file in pages}
     for entry in soup.select("dt + dd"):
         address = f"]({entry.find_previous_sibling('dt').a['href']})"
-        cited = [file for file in pages if address in texts[file]]
+        cited = [file for file in pages if address in texts[file.src_uri]]
         if cited:
             entry.append(_line(cited, texts, page, WORDS[config.theme["language"]], soup))
     return str(soup)
@@ -30,6 +30,6 @@ def _line(cited, texts, page, words, soup):
     line.append(f"{words['cited_on']}: ")
     for number, file in enumerate(cited):
         link = soup.new_tag("a", href=get_relative_url(file.url, page.url))
-        link.string = get_data(texts[file])[1]["title"]
+        link.string = get_data(texts[file.src_uri])[1]["title"]
         line.extend(["; ", link] if number else [link])
     return line
