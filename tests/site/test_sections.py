@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import current
 import examples
 import numpy as np
+import places
 import pytest
 import torch
 from mkdocs.exceptions import PluginError
@@ -27,7 +28,8 @@ print(x)
 @pytest.fixture
 def example(tmp_path, monkeypatch):
     """The file of the example that belongs to the page."""
-    monkeypatch.setattr(examples, "EXAMPLES", tmp_path)
+    for module in (examples, places):
+        monkeypatch.setattr(module, "EXAMPLES", tmp_path)
     file = tmp_path / "some_page.py"
     file.write_text(EXAMPLE)
     yield file
@@ -157,6 +159,7 @@ def test_failing_example_is_named_with_its_line(old, new, message, example):
 def test_example_starts_from_a_known_state(example):
     np.set_printoptions(precision=1)
     torch.set_default_dtype(torch.float64)
+    torch.set_num_threads(2)
     draws = "import numpy as np, random, torch\n"
     draws += "print(np.random.rand(), random.random(), torch.rand(1), np.array([1 / 3]))"
     example.write_text(EXAMPLE.replace("print(x)", draws))
@@ -165,3 +168,4 @@ def test_example_starts_from_a_known_state(example):
     assert "float64" not in first
     assert begun().printed == first
     assert torch.get_default_dtype() is torch.float32
+    assert torch.get_num_threads() == 1
