@@ -200,9 +200,11 @@ class Finished:
 
     def shown_values(self) -> list[str]:
         """Code, output and the digits of computed values: the same in every language."""
-        values = self.tree.css(".live, .weights td, .ledger td")
-        code = (block.text() for block in self.tree.css("pre"))
-        return [*code, *sorted(re.sub(r"[.,;]", "", value.text()) for value in values)]
+        code = [block.text() for block in self.tree.css("pre")]
+        drawn = self.tree.css(".live, .weights td, .ledger td")
+        values = [re.sub(r"[.,;]", "", value.text()) for value in drawn]
+        values += [re.sub(r"\D", "", cell.text()) for cell in self.tree.css(".facts td")]  # not words
+        return code + sorted(values)
 
 
 def check_html(page: Finished, site: Path, pages: dict[Path, Finished]) -> list[str]:
@@ -241,7 +243,7 @@ def check_html(page: Finished, site: Path, pages: dict[Path, Finished]) -> list[
 def _typed_figures(article: LexborNode) -> list[str]:
     """Figures that a reader sees and that nothing has computed, wherever they were typed."""
     article = LexborHTMLParser(article.html).body
-    for element in article.css(f"pre, math, table.weights, table.ledger, {COMPUTED}"):
+    for element in article.css(f"pre, math, .weights, .ledger, .facts, {COMPUTED}"):
         element.decompose()
     decimals = [code.text() for code in article.css("code")]
     texts = [re.findall(r"\d+[.,]\d+", text)[:1] for text in decimals if ">=" not in text]

@@ -1,4 +1,4 @@
-"""Weights as a coloured table, shapes as a ledger: for pages, notebooks and terminals."""
+"""Weights as a coloured table, shapes as a ledger, facts: for pages, notebooks and terminals."""
 
 from __future__ import annotations
 
@@ -70,6 +70,39 @@ class WeightTable:
 
     def _repr_html_(self) -> str:
         return f"<style>{_STYLE}</style>{self.to_html()}"
+
+
+class Table:
+    """Facts in rows: text, numbers and truth values, with a name at the head of each row.
+
+    A float shows three decimals, a bool `yes` or `no`. Text in backticks is code: it looks like
+    code in HTML, and no language changes it. `ValueError` if a row does not fit the header.
+
+    >>> print(Table(["path", "finite", "error"], [["`train`", True, 0.25], ["`eval`", False, 2]]))
+    path     finite  error
+    `train`  yes     0.250
+    `eval`   no      2
+    """
+
+    def __init__(self, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        self.header, self.rows = list(header), [list(row) for row in rows]
+        for row in self.rows:
+            if len(row) != len(self.header):
+                raise ValueError(f"rows: expected {len(self.header)} cells, got {len(row)}: {row}")
+
+    def __str__(self) -> str:
+        return _columns([self.header, *([_plain(cell) for cell in row] for row in self.rows)])
+
+    def to_html(self, write: Callable[[str], str] = str) -> str:
+        """Return an HTML table; `write` turns each piece of text into the reader's language."""
+        rows = []
+        for name, *row in self.rows:
+            cells = "".join(f"<td{_kind(cell)}>{_rich(_plain(cell), write)}</td>" for cell in row)
+            rows.append(f'<tr><th scope="row">{_rich(_plain(name), write)}</th>{cells}</tr>')
+        return _table("facts", self.header, rows, write)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
 
 
 class ShapeLedger:
@@ -165,8 +198,28 @@ def _level(weight: float) -> str:
     return f"w{round(LEVELS * np.clip(weight, 0, 1))}" if np.isfinite(weight) else "wx"
 
 
+def _plain(cell: Any) -> str:
+    if isinstance(cell, bool | np.bool_):
+        return "yes" if cell else "no"
+    if isinstance(cell, int | np.integer):
+        return f"{cell:,}"
+    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
+
+
+def _rich(text: str, write: Callable[[str], str]) -> str:
+    code = len(text) > 2 and text[0] == text[-1] == "`"
+    return f"<code>{escape(text[1:-1])}</code>" if code else write(escape(text, quote=False))
+
+
+def _kind(cell: Any) -> str:
+    """The class of a cell: truth values are coloured, numbers stand at the right."""
+    if isinstance(cell, bool | np.bool_):
+        return f' class="{_plain(cell)}"'
+    return ' class="number"' if isinstance(cell, int | float | np.integer) else ""
+
+
 def _table(kind: str, header: list[str], rows: list[str], write: Callable[[str], str]) -> str:
-    head = "".join(f'<th scope="col">{escape(write(cell))}</th>' for cell in header)
+    head = "".join(f'<th scope="col">{_rich(cell, write)}</th>' for cell in header)
     return (
         f'<table class="{kind}"><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"

@@ -137,9 +137,9 @@ def _reset_global_state(seed: int) -> None:
 
 def _drawings() -> dict:
     """What a fence `live` draws with."""
-    from mha.show import ShapeLedger, WeightTable
+    from mha.show import ShapeLedger, Table, WeightTable
 
-    return {"WeightTable": WeightTable, "ShapeLedger": ShapeLedger}
+    return {"WeightTable": WeightTable, "ShapeLedger": ShapeLedger, "Table": Table}
 
 
 def _place(example: Path, error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Tables and ledgers, word for word: as plain text and as HTML."""
+"""Weights, facts and ledgers, word for word: as plain text and as HTML."""
 
 import sys
 
@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from mha.show import LEVELS, ShapeLedger, WeightTable
+from mha.show import LEVELS, ShapeLedger, Table, WeightTable
 
 NAN = float("nan")
 NAMED = {"queries": ["a<b", "long"], "keys": ["x", "yy", "z&"]}
@@ -70,6 +70,45 @@ def test_a_table_of_wrong_sizes(weights, names, message):
     with pytest.raises(ValueError, match="expected") as caught:
         WeightTable(weights, **names)
     assert message in str(caught.value)
+
+
+FACTS = [
+    ["`a<b`", True, np.bool_(False), 0.25, 1234, np.int64(5)],
+    ["c&`d`", False, np.True_, np.float64(2), "`", "``"],
+]
+
+
+def test_facts_as_text():
+    assert str(Table(["x", "y", "`z`", "", "n", "m"], FACTS)).splitlines() == [
+        "x      y    `z`         n      m",
+        "`a<b`  yes  no   0.250  1,234  5",
+        "c&`d`  no   yes  2.000  `      ``",
+    ]
+    assert str(Table(["x"], iter([("a",), ("b",)]))).splitlines() == ["x", "a", "b"]
+
+
+def test_facts_as_html():
+    table = Table(["x", "y", "`z`", "", "n", "m"], FACTS)
+    html = (
+        '<table class="facts"><thead><tr><th scope="col">x</th><th scope="col">y</th>'
+        '<th scope="col"><code>z</code></th><th scope="col"></th><th scope="col">n</th>'
+        '<th scope="col">m</th></tr></thead><tbody>'
+        '<tr><th scope="row"><code>a&lt;b</code></th><td class="yes">yes</td>'
+        '<td class="no">no</td><td class="number">0.250</td><td class="number">1,234</td>'
+        '<td class="number">5</td></tr>'
+        '<tr><th scope="row">c&amp;`d`</th><td class="no">no</td><td class="yes">yes</td>'
+        '<td class="number">2.000</td><td>`</td><td>``</td></tr></tbody></table>'
+    )
+    assert table.to_html() == table._repr_html_() == html
+    read = table.to_html(lambda text: text.replace("yes", "ya").replace(".", ";").replace("z", "Z"))
+    expected = html.replace(">yes<", ">ya<").replace("0.250", "0;250").replace("2.000", "2;000")
+    assert read == expected
+
+
+def test_facts_of_a_wrong_number():
+    message = r"^rows: expected 2 cells, got 1: \['b'\]$"
+    with pytest.raises(ValueError, match=message):
+        Table(["x", "y"], [["a", 1], ["b"]])
 
 
 class Toy(nn.Module):

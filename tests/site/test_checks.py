@@ -240,18 +240,21 @@ def test_empty_page(tmp_path):
         ("0.390", "0.391", "'0390' / '0391'"),
         ("1.5", "2.5", "'15' / '25'"),
         ('<i class="live">0.390</i>', "", "'0390' / '15'"),
+        ("yes 7", "yes 8", "'7' / '8'"),
     ],
 )
 def test_languages_show_the_same_values(tmp_path, old, new, difference):
     docs, site = tmp_path / "docs", tmp_path / "site"
     html = (
         f"<article>{'kata ' * 50}<div class='language-python'><pre>x = 1</pre></div>"
-        '<i class="live">0.390</i><table class="weights"><td>1.5</td></table></article>'
+        '<i class="live">0.390</i><table class="weights"><td>1.5</td></table>'
+        '<table class="facts"><td>yes 7</td></table></article>'
     )
     (docs / "id").mkdir(parents=True)
     (docs / "en").mkdir()
     (docs / "words.yml").write_text("id: {a: b}\nen: {a: b}\n")
-    for folder, text in ((site, html.replace("0.390", "0,390")), (site / "en", html)):
+    first = html.replace("0.390", "0,390").replace("yes", "ya")
+    for folder, text in ((site, first), (site / "en", html)):
         folder.mkdir()
         (folder / "index.html").write_text(text)
     assert checks.check_site(site, docs) == []
