@@ -93,7 +93,7 @@ def split_heads(x: A, num_heads: int) -> A:
     >>> split_heads(np.array([[0, 1, 2, 3]]), 2).tolist()
     [[[0, 1]], [[2, 3]]]
     """
-    x = _array("x", x, 2, "(..., L, H*d)")
+    x = as_array("x", x, 2, "(..., L, H*d)")
     d = check_heads(x.shape[-1], num_heads)
     return x.reshape(*x.shape[:-1], num_heads, d).swapaxes(-3, -2)  # (..., H, L, d)
 
@@ -110,7 +110,7 @@ def merge_heads(x: A) -> A:
     >>> merge_heads(np.array([[[0, 1]], [[2, 3]]])).tolist()
     [[0, 1, 2, 3]]
     """
-    x = _array("x", x, 3, "(..., H, L, d)")
+    x = as_array("x", x, 3, "(..., H, L, d)")
     H, L, d = x.shape[-3:]
     return x.swapaxes(-3, -2).reshape(*x.shape[:-3], L, H * d)  # (..., L, H*d)
 
@@ -122,6 +122,7 @@ class Projections:
     - w_q `(d_model, d_model)`, w_k `(kdim, d_model)`, w_v `(vdim, d_model)`, w_o
       `(d_model, d_model)`: `(in, out)`, where a torch `Linear` stores `(out, in)`.
     - Every `b` is `(d_model,)`, or None.
+    - With `num_kv_heads`, w_k, w_v, b_k and b_v are only `num_kv_heads * d_k` wide.
 
     >>> eye = np.eye(6)
     >>> Projections(eye, eye, eye, eye).b_o is None
@@ -145,6 +146,7 @@ def multi_head_attention(
     *,
     projections: Projections,
     num_heads: int,
+    num_kv_heads: int | None = None,
     allow: ArrayLike | None = None,
     key_allow: ArrayLike | None = None,
     score_bias: ArrayLike | None = None,
@@ -157,11 +159,14 @@ def multi_head_attention(
 
     - query `(B, L, d_model)`, key `(B, S, kdim)`, value `(B, S, vdim)` give `(B, L, d_model)` and
       weights `(B, H, L, S)`; also all without `B`. Neither key nor value: self-attention.
+    - `num_kv_heads`, H_kv, lets `H / H_kv` heads in a row share a key and a value: head h uses
+      number `h // (H / H_kv)`. Grouped-query attention; multi-query if it is 1.
     - Masks as in `attention`: `(L, S)`, `(B, L, S)`, `(B, H, L, S)`; `key_allow` `(B, S)` is bool,
       True = not padding.
     - `ValueError` for sizes that do not fit, `TypeError` for a wrong dtype or a key without value.
 
-    Source: Vaswani et al., *Attention Is All You Need* (2017), section 3.2.2.
+    Source: Vaswani et al., *Attention Is All You Need* (2017), section 3.2.2; for `num_kv_heads`
+    Ainslie et al., *GQA* (2023), section 2.2.
 
     >>> eye = np.eye(2)
     >>> multi_head_attention(eye, projections=Projections(eye, eye, eye, eye), num_heads=2)[1].shape
@@ -173,15 +178,16 @@ def multi_head_attention(
         raise TypeError(f"projections must be a Projections, got {got}")
     given = {n: w for n, w in vars(projections).items() if w is not None or n.startswith("w")}
     x, dtype = _floats(query=query, key=key, value=value, **given)
-    check_shapes(x["query"].shape, x["key"].shape, x["value"].shape, _widths(x))
+    H_kv = check_kv_heads(num_heads, num_kv_heads)
+    check_shapes(x["query"].shape, x["key"].shape, x["value"].shape, _widths(x, num_heads, H_kv))
     *batch, L, d_model = x["query"].shape
     d_k = check_heads(d_model, num_heads)
     shape = (*batch, num_heads, L, x["key"].shape[-2])  # (B, H, L, S)
     masks = merge_masks(shape, _mask, _triangle, allow, score_bias, causal, key_allow, bool(batch))
     with np.errstate(all="ignore"):
         q = split_heads(x["query"] @ x["w_q"] + x.get("b_q", 0), num_heads)  # (B, H, L, d_k)
-        k = split_heads(x["key"] @ x["w_k"] + x.get("b_k", 0), num_heads)  # (B, H, S, d_k)
-        v = split_heads(x["value"] @ x["w_v"] + x.get("b_v", 0), num_heads)  # (B, H, S, d_k)
+        k = split_heads(x["key"] @ x["w_k"] + x.get("b_k", 0), H_kv)  # (B, H_kv, S, d_k)
+        v = split_heads(x["value"] @ x["w_v"] + x.get("b_v", 0), H_kv)  # (B, H_kv, S, d_k)
         context, weights = _attend(q, k, v, masks, d_k**-0.5)  # (B, H, L, d_k)
         output = merge_heads(context) @ x["w_o"] + x.get("b_o", 0)  # (B, L, d_model)
     return output.astype(dtype), weights.astype(dtype)
@@ -205,15 +211,13 @@ def unpack_qkv(packed: A, *, layout: str = "block", num_heads: int | None = None
     """
     if layout not in ("block", "interleaved"):
         raise ValueError(f'layout must be "block" or "interleaved", got {layout!r}')
-    packed = _array("packed", packed, 1, "(3*d_model, ...)")
-    n, *rest = packed.shape
+    packed = as_array("packed", packed, 1, "(3*d_model, ...)")
+    n = packed.shape[0]
     if n % 3:
         raise ValueError(f"packed must have shape (3*d_model, ...), got {tuple(packed.shape)}")
     H: Any = num_heads if layout == "interleaved" or num_heads is not None else 1
-    d_k = check_heads(n // 3, H)
-    blocks = packed.reshape(*((H, 3, d_k) if layout == "interleaved" else (1, 3, H * d_k)), *rest)
-    q, k, v = (blocks[:, i].reshape(n // 3, *rest) for i in range(3))  # (d_model, ...)
-    return q, k, v
+    check_heads(n // 3, H)
+    return cut_rows(packed, (n // 3,) * 3, H if layout == "interleaved" else 1)
 
 
 # The arithmetic of the NumPy half, on arrays of float32 or finer.
@@ -228,13 +232,15 @@ def _attend(
             query = query.astype(np.result_type(query, bias))
         if allowed is not None:
             key, value = drop_unseen(np.where, allowed, key, value)
-        scores = (query * scale) @ key.swapaxes(-1, -2)  # (..., L, S)
+        scores = share(query * scale, key) @ key.swapaxes(-1, -2)
+        scores = scores.reshape(*query.shape[:-1], key.shape[-2])  # (..., L, S)
         if bias is not None:
             scores += bias
         if allowed is not None:
             np.copyto(scores, -np.inf, where=~allowed)
         weights = _softmax_in_place(scores, -1)  # (..., L, S)
-        return weights @ value, weights  # (..., L, d_v)
+        output = share(weights, value) @ value
+        return output.reshape(*query.shape[:-1], value.shape[-1]), weights  # (..., L, d_v)
 
 
 def _softmax_in_place(scores: NDArray[Any], axis: int) -> NDArray[Any]:
@@ -246,7 +252,7 @@ def _softmax_in_place(scores: NDArray[Any], axis: int) -> NDArray[Any]:
     return scores
 
 
-def _array(name: str, x: A, ndim: int, full: str) -> A:
+def as_array(name: str, x: A, ndim: int, full: str) -> A:
     array: Any = x if hasattr(x, "swapaxes") else np.asarray(x)
     if array.ndim < ndim:
         raise ValueError(f"{name} must have shape {full}, got {tuple(array.shape)}")
@@ -264,14 +270,15 @@ def _floats(**given: ArrayLike) -> tuple[dict[str, NDArray[Any]], np.dtype[Any]]
     return {name: array.astype(work) for name, array in x.items()}, dtype
 
 
-def _widths(x: dict[str, NDArray[Any]]) -> Shape:
+def _widths(x: dict[str, NDArray[Any]], H: int, H_kv: int) -> Shape:
     """d_model, kdim and vdim, after checking every matrix and bias."""
     d_model, kdim, vdim = (x[w].shape[0] if x[w].ndim else 0 for w in ("w_q", "w_k", "w_v"))
     for name, size in (("d_model", d_model), ("kdim", kdim), ("vdim", vdim)):
         check_count(name, size)
     rows = {"w_q": (d_model,), "w_k": (kdim,), "w_v": (vdim,), "w_o": (d_model,)}
     for name, array in x.items():
-        full = (*rows.get(name, ()), d_model)
+        columns = d_model * H_kv // H if name[2:] in ("k", "v") else d_model
+        full = (*rows.get(name, ()), columns)
         if name not in ("query", "key", "value") and array.shape != full:
             raise ValueError(f"{name} must have shape {full}, got {array.shape}")
     return d_model, kdim, vdim
@@ -305,6 +312,17 @@ def check_heads(d_model: int, num_heads: Any) -> int:
     if d_model % num_heads:
         raise ValueError(f"d_model={d_model} is not divisible by num_heads={num_heads}")
     return d_model // int(num_heads)
+
+
+def check_kv_heads(num_heads: Any, num_kv_heads: Any) -> int:
+    """How many heads of key and value there are: as many as of the query, unless it is said."""
+    check_count("num_heads", num_heads)
+    if num_kv_heads is None:
+        return int(num_heads)
+    check_count("num_kv_heads", num_kv_heads)
+    if num_heads % num_kv_heads:
+        raise ValueError(f"{num_heads=} is not divisible by {num_kv_heads=}")
+    return int(num_kv_heads)
 
 
 def check_scale(scale: Any, d_k: int) -> float:
@@ -398,5 +416,27 @@ def _fit(name: str, mask: A, legal: list[Shape]) -> A:
 
 def drop_unseen(where: Callable[..., A], allowed: Any, key: A, value: A) -> tuple[A, A]:
     """Zeros for every key that no query may see: its weight is 0, but 0 * NaN would be NaN."""
-    seen = allowed.any(-2)[..., None]  # (..., S, 1)
+    seen = share(allowed, key).any(-2)[..., None]  # (..., S, 1)
     return where(seen, key, 0.0), where(seen, value, 0.0)
+
+
+def share(x: A, key: A) -> A:
+    """Rows `(..., H, L, n)` of heads that share a key `(..., H_kv, S, d_k)`, as those of one head.
+
+    Heads of a group stand below one another, `(..., H_kv, H/H_kv*L, n)`: no key is repeated.
+    """
+    if x.ndim < 3 or x.shape[-3] <= key.shape[-3]:
+        return x
+    *lead, H, L, n = x.shape
+    H_kv = key.shape[-3]
+    return x.reshape(*lead, H_kv, H // H_kv * L, n)
+
+
+def cut_rows(packed: A, sizes: tuple[int, int, int], runs: int) -> tuple[A, A, A]:
+    """Query, key and value out of equal runs of rows, each with its share of all three."""
+    n, *rest = packed.shape
+    x = packed.reshape(runs, n // runs, *rest)
+    q, k = sizes[0] // runs, (sizes[0] + sizes[1]) // runs
+    parts = zip((x[:, :q], x[:, q:k], x[:, k:]), sizes, strict=True)
+    query, key, value = (part.reshape(size, *rest) for part, size in parts)
+    return query, key, value

@@ -18,11 +18,13 @@ from .functions import (
     causal_offset,
     check_count,
     check_heads,
+    check_kv_heads,
     check_scale,
     check_shapes,
     drop_unseen,
     merge_masks,
     self_or_cross,
+    share,
     unpack_qkv,
 )
 
@@ -83,10 +85,14 @@ class MultiHeadAttention(nn.Module):
       returned are from before it.
     - Start values: Xavier-uniform for each matrix, `±sqrt(6 / (in + out))`, and biases of zero.
       (`torch.nn.MultiheadAttention` draws q, k, v as one matrix: `±sqrt(6 / (4 * d_model))`.)
-    - `ValueError` for a size below 1, a `d_model` that `num_heads` does not divide, a `dropout`
-      outside `[0, 1)`; `TypeError` for a size that is no integer.
+    - `num_kv_heads` lets `H / num_kv_heads` heads in a row share a key and a value, as in
+      `multi_head_attention`; `k_proj` and `v_proj` are then `num_kv_heads * d_k` wide.
+    - `ValueError` for a size below 1, a `d_model` that `num_heads` does not divide, a `num_heads`
+      that `num_kv_heads` does not divide, a `dropout` outside `[0, 1)`; `TypeError` for a size that
+      is no integer.
 
-    Source: Vaswani et al., *Attention Is All You Need* (2017), section 3.2.2.
+    Source: Vaswani et al., *Attention Is All You Need* (2017), section 3.2.2; for `num_kv_heads`
+    Ainslie et al., *GQA* (2023), section 2.2.
 
     >>> output, weights = MultiHeadAttention(6, 2)(torch.ones(5, 3, 6), causal=True)
     >>> output.shape, weights.shape
@@ -98,6 +104,7 @@ class MultiHeadAttention(nn.Module):
         d_model: int,
         num_heads: int,
         *,
+        num_kv_heads: int | None = None,
         kdim: int | None = None,
         vdim: int | None = None,
         bias: bool = True,
@@ -109,17 +116,18 @@ class MultiHeadAttention(nn.Module):
         kdim, vdim = d_model if kdim is None else kdim, d_model if vdim is None else vdim
         for name, size in (("d_model", d_model), ("kdim", kdim), ("vdim", vdim)):
             check_count(name, size)
-        check_heads(d_model, num_heads)
+        kv_width = check_heads(d_model, num_heads) * check_kv_heads(num_heads, num_kv_heads)
         _check_dropout("dropout", dropout)
         self.d_model, self.num_heads, self.dropout = d_model, num_heads, dropout
+        self.num_kv_heads = check_kv_heads(num_heads, num_kv_heads)
         self.widths = d_model, kdim, vdim
-        linear = partial(nn.Linear, out_features=d_model, bias=bias, device=device, dtype=dtype)
-        self.q_proj, self.k_proj = linear(d_model), linear(kdim)
-        self.v_proj, self.out_proj = linear(vdim), linear(d_model)
+        linear = partial(nn.Linear, bias=bias, device=device, dtype=dtype)
+        self.q_proj, self.k_proj = linear(d_model, d_model), linear(kdim, kv_width)
+        self.v_proj, self.out_proj = linear(vdim, kv_width), linear(d_model, d_model)
         with torch.no_grad():
             for x in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
                 # nn.Linear drew from ±1/sqrt(in): stretched, that is Xavier's range
-                x.weight *= math.sqrt(6 / (x.in_features + d_model) * x.in_features)
+                x.weight *= math.sqrt(6 / (x.in_features + x.out_features) * x.in_features)
                 if bias:
                     x.bias.zero_()
 
@@ -149,8 +157,8 @@ class MultiHeadAttention(nn.Module):
         if masks[0] is not None:  # padding gets no gradient, whatever is written there
             seen = masks[0].any(-3) if masks[0].ndim > 2 else masks[0]  # (B, L, S)
             key, value = drop_unseen(torch.where, seen, key, value)
-        k = _heads(self.k_proj(key), d_k)  # (B, H, S, d_k)
-        v = _heads(self.v_proj(value), d_k)  # (B, H, S, d_k)
+        k = _heads(self.k_proj(key), d_k)  # (B, H_kv, S, d_k)
+        v = _heads(self.v_proj(value), d_k)  # (B, H_kv, S, d_k)
         dropout_p = self.dropout if self.training else 0.0
         context, weights = _attend(q, k, v, masks, d_k**-0.5, dropout_p, need_weights)
         merged = context.transpose(-3, -2).flatten(-2)  # (B, L, d_model)
@@ -187,11 +195,15 @@ class MultiHeadAttention(nn.Module):
     def to_torch(self) -> nn.MultiheadAttention:
         """Make a `torch.nn.MultiheadAttention(batch_first=True)` with the numbers of this layer.
 
-        `from_torch(layer.to_torch())` gives every parameter back bit for bit.
+        `from_torch(layer.to_torch())` gives every parameter back bit for bit. `ValueError` for a
+        layer whose heads share keys: torch's module has none.
 
         >>> MultiHeadAttention(6, 2).to_torch().in_proj_weight.shape
         torch.Size([18, 6])
         """
+        if self.num_kv_heads != self.num_heads:
+            given = f"num_heads={self.num_heads} and num_kv_heads={self.num_kv_heads}"
+            raise ValueError(f"torch.nn.MultiheadAttention has a key for every head, not {given}")
         target: nn.MultiheadAttention = skip_init(  # type: ignore[no-untyped-call]
             nn.MultiheadAttention,
             self.d_model,
@@ -366,13 +378,15 @@ def _formula(
 ) -> tuple[Tensor, Tensor | None]:
     allowed, bias, _ = masks
     work = torch.promote_types(query.dtype, torch.float32)
-    scores = (query.to(work) * scale) @ key.to(work).mT  # (..., L, S)
+    scores = share(query.to(work) * scale, key) @ key.to(work).mT
+    scores = scores.reshape(*query.shape[:-1], key.shape[-2])  # (..., L, S)
     if bias is not None:
         scores = scores + bias
     if allowed is not None:
         scores = torch.where(allowed, scores, -math.inf)
     weights = torch.softmax(scores, -1)  # (..., L, S)
-    context = dropout(weights, dropout_p) @ value.to(work)  # (..., L, d_v)
+    context = share(dropout(weights, dropout_p), value) @ value.to(work)
+    context = context.reshape(*query.shape[:-1], value.shape[-1])  # (..., L, d_v)
     return context.to(query.dtype), weights.to(query.dtype)
 
 
@@ -389,8 +403,9 @@ def _fused(
         query, key, value, mask = (_four_axes(x) for x in (query, key, value, mask))
         output, _ = _fused(query, key, value, (mask, None, is_causal), scale, dropout_p)
         return output.reshape(*lead, *output.shape[2:]), None  # (..., L, d_v)
-    sdpa = scaled_dot_product_attention
-    return sdpa(query, key, value, mask, dropout_p, is_causal, scale=scale), None
+    shared = key.shape[-3] < query.shape[-3]
+    sdpa = partial(scaled_dot_product_attention, scale=scale, enable_gqa=shared)
+    return sdpa(query, key, value, mask, dropout_p, is_causal), None
 
 
 def _four_axes(x: Any) -> Any:

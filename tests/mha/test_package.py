@@ -14,7 +14,7 @@ from mha_ways import run_python
 import mha
 
 FOLDER = Path(mha.__file__).parent
-OWN = ["__init__.py", "functions.py", "layer.py", "report.py", "show.py"]
+OWN = ["__init__.py", "functions.py", "layer.py", "layouts.py", "report.py", "show.py"]
 NAMES = [
     "softmax",
     "attention",
@@ -72,6 +72,9 @@ def test_without_torch():
         "mha.multi_head_attention(eye, projections=p, num_heads=2, causal=True)\n"
         "mha.merge_heads(mha.split_heads(eye, 2))\n"
         "mha.unpack_qkv(np.zeros(6))\n"
+        "from mha import layouts\n"
+        "q, k, v = layouts.unpack(np.zeros(6), layout='block', num_heads=2)\n"
+        "layouts.pack(q, k, v, layout='block', num_heads=2)\n"
         "print(mha.compare([1.0], [1.0]).ok)\n"
         "for call in (lambda: mha.MultiHeadAttention, lambda: mha.torch_attention,\n"
         "             lambda: mha.masks_from_torch, lambda: mha.parity(None, None)):\n"
@@ -116,7 +119,7 @@ def test_imports_are_relative_or_of_numpy_and_torch():
 
 def test_no_file_bears_the_name_of_a_function():
     assert not {path.stem for path in FOLDER.glob("*.py")} & set(NAMES)
-    for stem in ("functions", "layer", "report"):
+    for stem in ("functions", "layer", "layouts", "report"):
         importlib.import_module(f"mha.{stem}")
     assert all(not inspect.ismodule(getattr(mha, name)) for name in NAMES)
 
@@ -181,8 +184,8 @@ def test_signatures():
         "merge_heads": "(x)",
         "Projections": "(w_q, w_k, w_v, w_o, b_q=None, b_k=None, b_v=None, b_o=None)",
         "multi_head_attention": (
-            "(query, key=None, value=None, *, projections, num_heads, allow=None, key_allow=None, "
-            "score_bias=None, causal=False)"
+            "(query, key=None, value=None, *, projections, num_heads, num_kv_heads=None, "
+            "allow=None, key_allow=None, score_bias=None, causal=False)"
         ),
         "unpack_qkv": "(packed, *, layout='block', num_heads=None)",
         "torch_attention": (
@@ -190,8 +193,8 @@ def test_signatures():
             "dropout_p=0.0, need_weights=True)"
         ),
         "MultiHeadAttention": (
-            "(d_model, num_heads, *, kdim=None, vdim=None, bias=True, dropout=0.0, device=None, "
-            "dtype=None)"
+            "(d_model, num_heads, *, num_kv_heads=None, kdim=None, vdim=None, bias=True, "
+            "dropout=0.0, device=None, dtype=None)"
         ),
         "masks_from_torch": "(attn_mask=None, key_padding_mask=None, *, num_heads=None)",
         "compare": "(actual, expected, *, rtol=None, scale=None, name='values')",
