@@ -137,9 +137,12 @@ def _reset_global_state(seed: int) -> None:
 
 def _drawings() -> dict:
     """What a fence `live` draws with."""
+    from headgrid import HeadGrid
+
     from mha.show import ShapeLedger, Table, WeightTable
 
-    return {"WeightTable": WeightTable, "ShapeLedger": ShapeLedger, "Table": Table}
+    drawings = HeadGrid, ShapeLedger, Table, WeightTable
+    return {drawing.__name__: drawing for drawing in drawings}
 
 
 def _place(example: Path, error: BaseException) -> str:
