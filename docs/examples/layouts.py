@@ -40,7 +40,7 @@ assert error(weights, biases) == 0
 # --8<-- [start:interleaved]
 from mha.layouts import pack, unpack
 
-heads = dict(num_heads=H)
+heads = {"num_heads": H}
 stored = pack(*weights, layout="interleaved", **heads)
 stored_bias = pack(*biases, layout="interleaved", **heads)
 print(tuple(stored.shape), tuple(stored_bias.shape))
@@ -107,10 +107,11 @@ print(tuple(c_proj.shape), f"{silent:.3f}")
 
 # --8<-- [start:einsum]
 W_Q, W_K, W_V = pack(*weights, layout="einsum", **heads)
-b_Q, b_K, b_V = pack(*biases, layout="einsum", **heads)
-print(tuple(W_Q.shape), tuple(b_Q.shape))
+bias_heads = pack(*biases, layout="einsum", **heads)
+print(tuple(W_Q.shape), tuple(bias_heads[0].shape))
 
-q_heads = torch.einsum("btm,hmk->bhtk", X, W_Q) + b_Q[:, None]
+q_heads = torch.einsum("btm,hmk->bhtk", X, W_Q)
+q_heads += bias_heads[0][:, None]
 split = mha.split_heads(layer.q_proj(X), H)  # (B, H, T, d_k)
 check = mha.compare(q_heads, split)
 assert check, check.reason
@@ -132,7 +133,7 @@ print(f"{flattened:.3f}", error(joined, biases))
 
 # --8<-- [start:grouped]
 H_kv = 2
-shared = dict(num_heads=H, num_kv_heads=H_kv)
+shared = {"num_heads": H, "num_kv_heads": H_kv}
 k2, v2 = marks("k", H_kv), marks("v", H_kv)
 for layout in ("block", "grouped"):
     print(*pack(q, k2, v2, layout=layout, **shared)[::2, 0])
@@ -146,16 +147,16 @@ drawn_shared = {
 
 
 # --8<-- [start:ends]
-everyone, nobody = dict(num_kv_heads=H), dict(num_kv_heads=1)
+one_each, one = {"num_kv_heads": H}, {"num_kv_heads": 1}
 k1, v1 = marks("k", 1), marks("v", 1)
 same = [
-    pack(q, k, v, layout="grouped", **heads, **everyone)
+    pack(q, k, v, layout="grouped", **heads, **one_each)
     == pack(q, k, v, layout="interleaved", **heads),
-    pack(q, k1, v1, layout="grouped", **heads, **nobody)
-    == pack(q, k1, v1, layout="block", **heads, **nobody),
+    pack(q, k1, v1, layout="grouped", **heads, **one)
+    == pack(q, k1, v1, layout="block", **heads, **one),
 ]
-assert all(one.all() for one in same)
-print([bool(one.all()) for one in same])
+assert all(pair.all() for pair in same)
+print([bool(pair.all()) for pair in same])
 # --8<-- [end:ends]
 
 
@@ -202,7 +203,8 @@ def read_as(stored_as, layout):
 
 matrix = np.array([[read_as(a, b) for b in LAYOUTS] for a in LAYOUTS])
 wrong = matrix[~np.eye(4, dtype=bool)]
-assert (matrix.diagonal() == 0).all() and wrong.min() > 0.1
+assert (matrix.diagonal() == 0).all()
+assert wrong.min() > 0.1
 rows = [[f"`{a}`", *line] for a, line in zip(LAYOUTS, matrix)]
 # --8<-- [end:matrix]
 
@@ -230,7 +232,7 @@ order = torch.arange(d_model).view(H, d_k).flip(1).flatten()
 w_q, w_k, w_v = weights
 b_q, b_k, b_v = biases
 both = error([w_q[order], w_k[order], w_v], [b_q[order], b_k[order], b_v])
-one = error([w_q[order], w_k, w_v], [b_q[order], b_k, b_v])
-assert both < 1e-12 < one
-print(both < 1e-12, f"{one:.3f}")
+alone = error([w_q[order], w_k, w_v], [b_q[order], b_k, b_v])
+assert both < 1e-12 < alone
+print(both < 1e-12, f"{alone:.3f}")
 # --8<-- [end:rotary]

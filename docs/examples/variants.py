@@ -1,5 +1,4 @@
 # --8<-- [start:cross]
-import numpy as np
 import torch
 
 import mha
@@ -197,7 +196,7 @@ def measured(layer, x):
 
 
 # --8<-- [start:ledger]
-big = dict(d_model=192, H=12)
+big = {"d_model": 192, "H": 12}
 x = torch.randn(2, 64, 192)  # (B, T, d_model)
 ledger = {}
 for n in (12, 4, 1):
@@ -240,7 +239,7 @@ def cache_bytes(layers, d_model, H, H_kv, T, size=2):
 
 
 def counted(layers, d_model, H, H_kv, T):
-    options = dict(device="meta", dtype=torch.float16)
+    options = {"device": "meta", "dtype": torch.float16}
     layer = mha.MultiHeadAttention(
         d_model, H, num_kv_heads=H_kv, bias=False, **options
     )
@@ -249,10 +248,10 @@ def counted(layers, d_model, H, H_kv, T):
 
 
 LENGTHS = 8192, 131072
-per_token, rows = {}, []
+kib, rows = {}, []
 for name, sizes in MODELS.items():
     assert cache_bytes(*sizes, T=8192) == counted(*sizes, T=8192), name
-    per_token[name] = cache_bytes(*sizes, T=1)
+    kib[name] = cache_bytes(*sizes, T=1) // 2**10
     gib = [cache_bytes(*sizes, T=T) / 2**30 for T in LENGTHS]
-    rows.append([f"`{name}`", *sizes, per_token[name] / 2**10, *gib])
+    rows.append([f"`{name}`", *sizes, kib[name], *gib])
 # --8<-- [end:models]

@@ -1,11 +1,11 @@
-"""Draws whose row is whose: a packed weight that holds names (`q1`: query of head 1) for numbers."""
+"""Draws whose row is whose: a packed weight that holds names (`q1`: query of head 1)."""
 
 from html import escape
 from itertools import groupby
 
 import numpy as np
 
-CELL = 8  # units of a picture for one number of the weight
+CELL = 10  # units of a picture for one number of the weight
 
 
 class HeadGrid:
