@@ -437,6 +437,9 @@ def cut_rows(packed: A, sizes: tuple[int, int, int], runs: int) -> tuple[A, A, A
     n, *rest = packed.shape
     x = packed.reshape(runs, n // runs, *rest)
     q, k = sizes[0] // runs, (sizes[0] + sizes[1]) // runs
-    parts = zip((x[:, :q], x[:, q:k], x[:, k:]), sizes, strict=True)
-    query, key, value = (part.reshape(size, *rest) for part, size in parts)
-    return query, key, value
+    query, key, value = x[:, :q], x[:, q:k], x[:, k:]
+    return (
+        query.reshape(sizes[0], *rest),
+        key.reshape(sizes[1], *rest),
+        value.reshape(sizes[2], *rest),
+    )

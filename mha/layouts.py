@@ -95,9 +95,9 @@ def _flat(packed: Any, heads: tuple[int, int, int]) -> list[Any]:
     if len(packed) != 3:
         raise ValueError(f"packed must be three arrays (H, in, d_k), got {len(packed)}")
     parts = []
-    for name, H, part in zip("qkv", heads, packed, strict=True):
-        full = f"({H}, in, d_k) or ({H}, d_k)"
-        x = as_array(name, part, 2, full)
+    for i, H in enumerate(heads):
+        name, full = "qkv"[i], f"({H}, in, d_k) or ({H}, d_k)"
+        x = as_array(name, packed[i], 2, full)
         if x.ndim > 3 or len(x) != H:
             raise ValueError(f"{name} must have shape {full}, got {tuple(x.shape)}")
         x = x.swapaxes(1, -1)  # (H, d_k, in)
@@ -124,7 +124,7 @@ def _check_heads(layout: str, num_heads: int, num_kv_heads: int | None) -> int:
 
 def _check_parts(parts: Sequence[Any], H: int, H_kv: int, own_widths: bool) -> tuple[Any, Any, Any]:
     full = "(out, in) or (out,)"
-    q, k, v = (as_array(name, x, 1, full) for name, x in zip("qkv", parts, strict=True))
+    q, k, v = (as_array("qkv"[i], parts[i], 1, full) for i in range(3))
     d_k, rest = divmod(len(q), H)
     if rest or not d_k or q.ndim > 2:
         got = tuple(q.shape)

@@ -37,5 +37,6 @@ function fill() {
 
 field("model").addEventListener("change", fill);
 calculator.addEventListener("input", event => { if (event.target.name !== "model") compute(); });
+field("model").selectedIndex = models.findIndex(([, , , H, shared]) => H !== shared); // the first whose heads share keys
 fill();
 calculator.hidden = false;
