@@ -16,10 +16,14 @@ from bs4 import BeautifulSoup
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.toc import get_toc
 from mkdocs.utils import get_relative_url
+from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from words import WORDS, writer
 
 ROOT = Path(__file__).parents[2]
+
+# On a busy machine a kernel sends what a cell prints in pieces: a page shows them as one.
+NotebookClient.coalesce_streams.default_value = True
 
 _LINK = re.compile(r"(?P<page>[\w-]+\.(?:md|ipynb))(?P<anchor>#[\w-]+)?")
 
