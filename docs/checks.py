@@ -203,7 +203,7 @@ class Finished:
         code = [block.text() for block in self.tree.css("pre")]
         drawn = self.tree.css(".live, .weights td, .ledger td")
         values = [re.sub(r"[.,;]", "", value.text()) for value in drawn]
-        values += [re.sub(r"\D", "", cell.text()) for cell in self.tree.css(".facts td")]  # not words
+        values += [re.sub(r"\D", "", cell.text()) for cell in self.tree.css(".facts td")]
         return code + sorted(values)
 
 
