@@ -88,7 +88,8 @@ def test_page_without_example_has_no_values(example):
     example.unlink()
     page = begun()
     assert page.printed == ""
-    assert set(current.page.values) == {"built", "WeightTable", "ShapeLedger"}
+    drawings = {"HeadGrid", "ShapeLedger", "Table", "WeightTable"}
+    assert set(current.page.values) == {"built", *drawings}
     assert examples.on_page_content("<p>Kata.</p>", page, CONFIG, None) is None
     with pytest.raises(PluginError, match="its Python blocks are not the sections of some_page"):
         examples.on_page_content(content("x = 1", printed=""), page, CONFIG, None)

@@ -13,6 +13,7 @@ import checks
 import pytest
 
 import mha
+import mha.layouts
 import mha.show
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -136,6 +137,8 @@ DOCUMENTED = {
     **{f"mha.MultiHeadAttention.{name}": getattr(mha.MultiHeadAttention, name) for name in LAYER},
     "mha.show.WeightTable": mha.show.WeightTable,
     "mha.show.ShapeLedger": mha.show.ShapeLedger,
+    "mha.layouts.pack": mha.layouts.pack,
+    "mha.layouts.unpack": mha.layouts.unpack,
 }
 
 
