@@ -110,21 +110,18 @@ def _cell(cell, words: dict) -> str:
     parts = [f'<div class="language-python highlight"><pre><code>{code}</code></pre></div>']
     outputs = (_output(output, words) for output in cell.select(".jp-OutputArea-output"))
     for kind, group in groupby(outputs, key=lambda output: output[0]):
-        shown = [part for _, part in group]
-        if kind == "table":
-            parts.append(f'<div class="tables">{"".join(shown)}</div>')
-        else:  # a busy kernel sends what was printed in pieces, a line's end perhaps by itself
-            text = escape("\n".join(part for part in shown if part))
-            code = f"<pre><code>{text}\n</code></pre>"
-            parts.append(f'<div class="language-text highlight">{code}</div>')
+        shown = "".join(html for _, html in group)
+        parts.append(f'<div class="tables">{shown}</div>' if kind == "table" else shown)
     return "".join(parts)
 
 
 def _output(output, words: dict) -> tuple[str, str]:
-    """What a cell shows: a table in the page's language, or text."""
+    """What a cell shows: a table in the page's language, or text as a terminal has it."""
     kind = output["data-mime-type"]
     if kind == "text/plain":
-        return "text", output.get_text().strip("\n")
+        text = escape(output.get_text().strip("\n"))
+        code = f"<pre><code>{text}\n</code></pre>"
+        return "text", f'<div class="language-text highlight">{code}</div>'
     table, shown = output.select_one("table[class]"), output.get_text().strip()
     if kind != "text/html" or table is None or table.get_text().strip() != shown:
         raise ValueError(f"a cell puts out {kind}: {shown}")

@@ -86,12 +86,6 @@ def test_code_and_text_look_as_on_other_pages(page):
     assert soup.text.count("print") == 1
 
 
-def test_what_was_printed_in_pieces_is_one_block(page):
-    pieces = [("text/plain", f"<pre>{piece}\n</pre>") for piece in ("[1 2]", "\n", "True\n")]
-    (block,) = content(page, code_cell("print()", *pieces)).select(".language-text.highlight code")
-    assert block.text == "[1 2]\nTrue\n"
-
-
 @pytest.mark.parametrize(
     ("language", "cell", "head"), [("id", "0,250", "bentuk"), ("en", "0.250", "shape")]
 )
