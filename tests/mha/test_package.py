@@ -14,7 +14,7 @@ from mha_ways import run_python
 import mha
 
 FOLDER = Path(mha.__file__).parent
-OWN = ["__init__.py", "functions.py", "layer.py", "layouts.py", "report.py", "show.py"]
+OWN = sorted(path.name for path in FOLDER.glob("*.py"))
 NAMES = [
     "softmax",
     "attention",
