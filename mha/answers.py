@@ -302,6 +302,49 @@ EXERCISES = {
             "Wrong width: a head gets d_model / H columns, not H columns.",
         ),
     ),
+    "second_head": Exercise(
+        lambda: row(TOPIC),
+        Mistake(
+            lambda: row(CLASS),
+            "Itu baris di head pertama, yang membaca kelas kata. Head kedua membaca topik.",
+            "That is the row in the first head, which reads the word class. The second reads the "
+            "topic.",
+        ),
+        Mistake(lambda: row(TOPIC, scale=1), *UNSCALED),
+        Mistake(
+            lambda: row(TOPIC, scale=1 / np.sqrt(6)),
+            "Skalanya keliru: di dalam satu head, pembaginya akar d_k, bukan akar d_model.",
+            "Wrong scale: inside one head, divide by the root of d_k, not of d_model.",
+        ),
+        Mistake(
+            lambda: row(X),
+            "Itu satu head selebar penuh. Head kedua hanya melihat tiga kolom terakhir.",
+            "That is one head of full width. The second head sees only the last three columns.",
+        ),
+    ),
+    "mean": Exercise(
+        lambda: (row(CLASS) + row(TOPIC)) / 2,
+        Mistake(
+            lambda: row(CLASS) + row(TOPIC),
+            "Itu jumlahnya. Rata-ratanya masih harus dibagi banyaknya head.",
+            "That is the sum. For the mean, divide by the number of heads.",
+        ),
+        Mistake(
+            lambda: row(X),
+            "Itu satu head selebar penuh. Rata-rata dua head bukan satu head yang lebih lebar.",
+            "That is one head of full width. The mean of two heads is not one wider head.",
+        ),
+        Mistake(
+            lambda: row(CLASS),
+            "Itu baris di head pertama saja.",
+            "That is the row in the first head alone.",
+        ),
+        Mistake(
+            lambda: row(TOPIC),
+            "Itu baris di head kedua saja.",
+            "That is the row in the second head alone.",
+        ),
+    ),
     "split": Exercise(
         lambda: split_heads(TOKENS, 2),
         Mistake(
@@ -348,49 +391,6 @@ EXERCISES = {
             "Heads are concatenated, not added: what each one found has to stay apart.",
         ),
         ask=lambda merge: merge(HEADS.copy()),
-    ),
-    "second_head": Exercise(
-        lambda: row(TOPIC),
-        Mistake(
-            lambda: row(CLASS),
-            "Itu baris di head pertama, yang membaca kelas kata. Head kedua membaca topik.",
-            "That is the row in the first head, which reads the word class. The second reads the "
-            "topic.",
-        ),
-        Mistake(lambda: row(TOPIC, scale=1), *UNSCALED),
-        Mistake(
-            lambda: row(TOPIC, scale=1 / np.sqrt(6)),
-            "Skalanya keliru: di dalam satu head, pembaginya akar d_k, bukan akar d_model.",
-            "Wrong scale: inside one head, divide by the root of d_k, not of d_model.",
-        ),
-        Mistake(
-            lambda: row(X),
-            "Itu satu head selebar penuh. Head kedua hanya melihat tiga kolom terakhir.",
-            "That is one head of full width. The second head sees only the last three columns.",
-        ),
-    ),
-    "mean": Exercise(
-        lambda: (row(CLASS) + row(TOPIC)) / 2,
-        Mistake(
-            lambda: row(CLASS) + row(TOPIC),
-            "Itu jumlahnya. Rata-ratanya masih harus dibagi banyaknya head.",
-            "That is the sum. For the mean, divide by the number of heads.",
-        ),
-        Mistake(
-            lambda: row(X),
-            "Itu satu head selebar penuh. Rata-rata dua head bukan satu head yang lebih lebar.",
-            "That is one head of full width. The mean of two heads is not one wider head.",
-        ),
-        Mistake(
-            lambda: row(CLASS),
-            "Itu baris di head pertama saja.",
-            "That is the row in the first head alone.",
-        ),
-        Mistake(
-            lambda: row(TOPIC),
-            "Itu baris di head kedua saja.",
-            "That is the row in the second head alone.",
-        ),
     ),
     "output_projection": Exercise(
         lambda: joined() @ W_O,

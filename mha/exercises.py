@@ -68,7 +68,7 @@ def check(name: str, answer: Any, *, language: str | None = None) -> Verdict:
     language = _one_of("language", language or _language, Text._fields)
     state, *details = _judge(EXERCISES[_one_of("name", name, EXERCISES)], answer)
     texts = (getattr(text, language) for text in (STATES[state], *details))
-    return Verdict(state, " ".join(texts))
+    return Verdict(state, " ".join(texts), language)
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,6 +80,7 @@ class Verdict:
 
     state: str
     text: str
+    language: str
 
     def __bool__(self) -> bool:
         return self.state == "right"
@@ -88,7 +89,8 @@ class Verdict:
         return self.text
 
     def _repr_html_(self) -> str:
-        return f'<p class="verdict {self.state}">{escape(self.text)}</p>'
+        kind = f'class="verdict {self.state}" lang="{self.language}"'
+        return f"<p {kind}>{escape(self.text)}</p>"
 
 
 def _judge(exercise: Exercise, answer: Any) -> tuple[Any, ...]:

@@ -171,6 +171,72 @@ def test_functions_and_classes():
         assert check(name, Layer)
 
 
+def columns(x, first):
+    return x[:, [first, first + 2, first + 4]]
+
+
+def softmax_by(axis):
+    def weigh(scores):
+        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        return e / e.sum(axis=axis, keepdims=True)
+
+    return weigh
+
+
+def wrong_layer(split=mha.split_heads, weigh=mha.softmax):
+    """A class with one part done wrongly, as a reader writes it."""
+
+    def make(p, num_heads):
+        def call(x, allow=None):
+            q, k, v = (split(x @ w, num_heads) for w in (p.w_q, p.w_k, p.w_v))
+            scores = q @ k.swapaxes(-2, -1) / q.shape[-1] ** 0.5
+            A = weigh(scores) if allow is None else weigh(scores, allow)
+            return mha.merge_heads(A @ v) @ p.w_o
+
+        return call
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "number"),
+    [
+        ("tie", np.exp([2, 1, 1]) / np.exp([2, 1, 1]).sum(), 0),
+        ("tie", [0.5, 0.25, 0.25], 2),
+        ("shift", [0, 0, 1], 0),
+        ("shift", [np.nan] * 3, 2),
+        ("head_columns", [1, 4, 7, 10], 1),
+        ("split", lambda x, num_heads: x.reshape(num_heads, 4, -1), 0),
+        ("split", lambda x, num_heads: np.stack([columns(x, 0), columns(x, 1)]), 1),
+        ("merge", lambda z: z.reshape(4, 6), 0),
+        ("causal", np.triu(np.ones((4, 4), bool)), 0),
+        ("causal", np.triu(np.ones((4, 4), bool), 1), 1),
+        ("causal", np.tril(np.ones((4, 4), bool), -1), 2),
+        ("padding", [[True, True, True], [True, False, False]], 0),
+        ("permutation", lambda A, order: A, 0),
+        ("permutation", lambda A, order: A[:, order], 1),
+        ("permutation", lambda A, order: A[:, :, order], 2),
+        ("shapes", (2, 4, 7, 5), 0),
+        ("shapes", (2, 5, 7), 1),
+        ("bug_heads", wrong_layer(split=lambda x, n: x.reshape(n, len(x), -1)), 0),
+        ("bug_heads", wrong_layer(lambda x, n: np.stack([columns(x, 0), columns(x, 1)])), 1),
+        ("bug_sums", wrong_layer(weigh=softmax_by(-2)), 0),
+        ("bug_sums", wrong_layer(weigh=softmax_by(0)), 1),
+        ("bug_sums", wrong_layer(weigh=softmax_by((1, 2))), 2),
+        ("bug_mask", wrong_layer(weigh=lambda scores, allow: mha.softmax(scores) * allow), 0),
+        ("bug_mask", wrong_layer(weigh=lambda scores, _: mha.softmax(scores)), 1),
+        (
+            "bug_mask",
+            wrong_layer(weigh=lambda s, allow: mha.softmax(np.where(allow, -np.inf, s))),
+            2,
+        ),
+        ("bug_mask", wrong_layer(weigh=lambda scores, allow: mha.softmax(scores * allow)), 3),
+    ],
+)
+def test_mistakes_are_those_that_readers_make(name, answer, number):
+    assert check(name, answer).text == f"Not yet. {EXERCISES[name].mistakes[number].en}"
+
+
 def test_an_answer_that_spoils_its_input_spoils_nothing():
     def spoil(*arrays):
         for array in arrays:
@@ -245,8 +311,9 @@ def test_use_chooses_the_language():
 def test_shown_in_a_terminal_and_in_a_notebook():
     verdict = check("no_key", [0, 0])
     assert repr(verdict) == str(verdict) == verdict.text
-    assert verdict._repr_html_() == f'<p class="verdict wrong">{verdict.text}</p>'
-    assert "&lt;" in exercises.Verdict("wrong", "a < b")._repr_html_()
+    html = f'<p class="verdict wrong" lang="en">{verdict.text}</p>'
+    assert verdict._repr_html_() == html
+    assert "a &lt; b" in exercises.Verdict("wrong", "a < b", "en")._repr_html_()
 
 
 def test_nothing_is_a_stored_number():
@@ -256,7 +323,7 @@ def test_nothing_is_a_stored_number():
     assert "1050624" not in source
 
 
-def test_import_stays_light():
+def test_exercises_do_not_load_torch():
     program = (
         "import sys, mha\n"
         "print('mha.exercises' in sys.modules)\n"
