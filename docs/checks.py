@@ -200,11 +200,15 @@ class Finished:
 
     def shown_values(self) -> list[str]:
         """Code, output and the digits of computed values: the same in every language."""
+        language = self.tree.root.attributes.get("lang")
+        cells = {block.text() for block in self.tree.css(".language-python pre")}
         code = [block.text() for block in self.tree.css("pre")]
+        code = [_any_language(text, language) if text in cells else text for text in code]
         drawn = self.tree.css(".live, .weights td, .ledger td")
         values = [re.sub(r"[.,;]", "", value.text()) for value in drawn]
         values += [re.sub(r"\D", "", cell.text()) for cell in self.tree.css(".facts td")]
-        return code + sorted(values)
+        verdicts = (verdict.attributes["class"] for verdict in self.tree.css(".verdict"))
+        return [*code, *sorted(values), *verdicts]
 
 
 def check_html(page: Finished, site: Path, pages: dict[Path, Finished]) -> list[str]:
@@ -379,11 +383,18 @@ def _notebook(path: Path) -> dict:
     return {
         "source": book["metadata"].get("source"),
         "kinds of cells": [kind for kind, _ in cells],
-        "code": [source for kind, source in cells if kind == "code"],
+        "code": [
+            _any_language(source, path.parent.name) for kind, source in cells if kind == "code"
+        ],
         "anchors": re.findall(r'<a id="([^"]+)">', text),
         "tags": [cell["metadata"] for cell in book["cells"] if cell.get("metadata")],
         "outputs": [cell["outputs"] for cell in book["cells"] if cell.get("outputs")],
     }
+
+
+def _any_language(code: str, language: str) -> str:
+    """The code without the language of its own page, the one thing in which code may differ."""
+    return code.replace(f'use("{language}")', "use(…)")
 
 
 def _lines(text: str):

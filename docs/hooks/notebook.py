@@ -2,6 +2,9 @@
 
 nbconvert brings JupyterLab's whole style sheet, scripts and addresses of CDNs. Only the cells are
 kept, in the markup that every other page has.
+
+A heading of level 4 folds what is under it, up to the next heading: the solution of an exercise. On
+the page it can be opened without a script, in Jupyter with the triangle beside it.
 """
 
 import io
@@ -9,7 +12,7 @@ import json
 import re
 import zipfile
 from html import escape
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 
 from bs4 import BeautifulSoup
@@ -25,6 +28,8 @@ ROOT = Path(__file__).parents[2]
 # On a busy machine a kernel sends what a cell prints in pieces: a page shows them as one.
 NotebookClient.coalesce_streams.default_value = True
 
+_HEADINGS = ("h1", "h2", "h3", "h4")
+_BOXES = {"right": "success", "wrong": "failure", "open": "quote"}  # Material's boxes
 _LINK = re.compile(r"(?P<page>[\w-]+\.(?:md|ipynb))(?P<anchor>#[\w-]+)?")
 
 
@@ -63,6 +68,7 @@ def on_page_content(html, page, config, files):
             if match := _LINK.fullmatch(link["href"]):
                 link["href"] = get_relative_url(_url(match, files), page.url)
         page.title, page.toc = page.meta["title"], get_toc(_headings(soup, words))
+        _fold(soup)
     except ValueError as error:
         raise PluginError(f"{page.file.src_uri}: {error}") from error
     return str(soup)
@@ -76,12 +82,21 @@ def _lay_archive(page, config, files) -> str:
         lambda match: f"]({config.site_url}{_url(match, files)})",
         source.read_text("utf-8"),
     )
-    content = {source.name: notebook.encode()}
+    content = {source.name: _folded(notebook).encode()}
     for path in (ROOT / "LICENSE", *(ROOT / "mha").glob("*.py")):
         content[path.relative_to(ROOT).as_posix()] = path.read_bytes()
     target.parent.mkdir(parents=True, exist_ok=True)
     target.with_name(f"{source.stem}.zip").write_bytes(bundle(content))
     return f"{source.stem}.zip"
+
+
+def _folded(notebook: str) -> str:
+    """The notebook with its solutions folded, as Jupyter keeps it in a cell's metadata."""
+    book = json.loads(notebook)
+    for cell in book["cells"]:
+        if cell["cell_type"] == "markdown" and "".join(cell["source"]).startswith("#### "):
+            cell["metadata"]["jp-MarkdownHeadingCollapsed"] = True
+    return json.dumps(book, ensure_ascii=False, indent=1) + "\n"
 
 
 def bundle(files: dict[str, bytes]) -> bytes:
@@ -116,13 +131,17 @@ def _cell(cell, words: dict) -> str:
 
 
 def _output(output, words: dict) -> tuple[str, str]:
-    """What a cell shows: a table in the page's language, or text as a terminal has it."""
+    """What a cell shows: a table or a verdict in the page's language, or text as in a terminal."""
     kind = output["data-mime-type"]
     if kind == "text/plain":
         text = escape(output.get_text().strip("\n"))
         code = f"<pre><code>{text}\n</code></pre>"
         return "text", f'<div class="language-text highlight">{code}</div>'
-    table, shown = output.select_one("table[class]"), output.get_text().strip()
+    shown = output.get_text().strip()
+    verdict, table = output.select_one("p.verdict"), output.select_one("table[class]")
+    if kind == "text/html" and verdict and verdict.get_text() == shown:
+        box = _BOXES[verdict["class"][-1]]
+        return "verdict", f'<div class="admonition {box}">{verdict}</div>'
     if kind != "text/html" or table is None or table.get_text().strip() != shown:
         raise ValueError(f"a cell puts out {kind}: {shown}")
     for cell in table.select("thead th, td"):
@@ -153,3 +172,22 @@ def _headings(soup, words: dict) -> list[dict]:
         sign = {"class": "headerlink", "href": f"#{heading['id']}", "title": words["permalink"]}
         heading.append(soup.new_tag("a", attrs=sign, string="¶"))
     return tokens
+
+
+def _fold(soup) -> None:
+    """Fold what is under the headings of level 4. A right answer is in there, and only there."""
+    for heading in soup.select("h4"):
+        under = list(takewhile(lambda tag: tag.name not in _HEADINGS, heading.next_siblings))
+        details = soup.new_tag("details", attrs={"class": "success"})
+        heading.insert_before(details)
+        details.extend([heading, *under])
+        heading.select_one(".anchor-link").decompose()
+        heading.name, heading.attrs = "summary", {}
+        if not details.find_all(recursive=False)[-1].select_one(".verdict"):
+            raise ValueError("a solution does not end with its check; or it needs a heading below")
+    for verdict in soup.select(".verdict"):
+        folded = verdict.find_parent("details") is not None
+        if folded != ("right" in verdict["class"]):
+            code = verdict.find_previous(class_="language-python").get_text().strip()
+            where = "in a solution" if folded else "before the reader has answered"
+            raise ValueError(f"{where}, {code.splitlines()[-1]} says: {verdict.get_text()}")

@@ -127,6 +127,11 @@ FAULTS = [
     Fault("a kernel that dies", in_notebook("import os; os._exit(1)"), ("lab.ipynb", "died")),
     Fault("a cell without end", in_notebook("while True: pass"), ("lab.ipynb", "no end after")),
     Fault(
+        "an exercise that is solved already",
+        in_notebook('from mha.exercises import check\ncheck("scale", 1 / 8)'),
+        ("lab.ipynb", "before the reader has answered", "Right."),
+    ),
+    Fault(
         "a page in one language only",
         _only_in_one_language("docs/en/page.md"),
         ("docs/en/page.md", "missing"),

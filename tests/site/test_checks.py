@@ -171,6 +171,19 @@ def test_notebooks(tmp_path, cells, message):
     assert (problems == []) if message is None else any(message in p for p in problems)
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "fine"),
+    [("id", "en", True), ("id", "id", False), ("en", "en", False), ("en", "id", False)],
+)
+def test_notebooks_differ_in_nothing_but_their_own_language(tmp_path, ours, theirs, fine):
+    first, other = tmp_path / "id/lab.ipynb", tmp_path / "en/lab.ipynb"
+    for path, language in ((first, ours), (other, theirs)):
+        path.parent.mkdir()
+        source = {"source": checks.stamp_of(first)} if path is other else {}
+        path.write_text(notebook(CELLS[0], ("code", f'use("{language}")\nx = 1'), **source))
+    assert (checks.check_pair(first, other) == []) is fine
+
+
 def test_scripts_are_the_same_in_every_language(tmp_path):
     first = PAGE.replace("---\n", "---\nscripts: [a.js]\n", 1)
     stamp = hashlib.sha256(first.encode()).hexdigest()[:12]

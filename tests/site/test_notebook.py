@@ -17,9 +17,12 @@ from mkdocs.exceptions import PluginError
 from nbclient.exceptions import CellExecutionError
 from words import WORDS
 
+from mha.answers import EXERCISES
+
 ROOT = Path(__file__).parents[2]
 SITE = "https://host.example/site/"
-PAGES = {"index.md": "", "two-heads.md": "two-heads/", "order.md": "order/", "lab.ipynb": "lab/"}
+SLUGS = [path.name for path in (ROOT / "docs/id").iterdir() if path.stem != "index"]
+PAGES = {"index.md": "", **{name: f"{name.partition('.')[0]}/" for name in SLUGS}}
 HEADING = '<h1 id="X"><a id="lab"></a>Lab &amp; co<a class="anchor-link" href="#X">¶</a></h1>'
 TABLE = (
     '<style>td { color: red }</style><table class="weights"><thead><tr><th>shape</th></tr></thead>'
@@ -98,9 +101,64 @@ def test_tables_speak_the_language_and_stand_side_by_side(page, language, cell, 
     assert {th.text for th in soup.select("tbody th")} == {"0.5"}  # a name
 
 
+def verdict(state: str, words: str = "Kata.") -> tuple[str, str]:
+    """What `mha.exercises.check` puts out."""
+    return "text/html", f'<p class="verdict {state}" lang="id">{words}</p>'
+
+
+SOLUTION = words_cell('<h4 id="S">Penyelesaian<a class="anchor-link" href="#S">¶</a></h4>')
+
+
+def test_solutions_fold(page):
+    again = words_cell('<h3 id="Y"><a id="own"></a>Sendiri<a class="anchor-link">¶</a></h3>')
+    soup = content(
+        page,
+        code_cell("answer = None", verdict("open", "Belum dijawab.")),
+        SOLUTION,
+        words_cell("<p>Sebab.</p>"),
+        code_cell("answer = 1", ("text/plain", "<pre>1\n</pre>"), verdict("right", "Benar.")),
+        again,
+        SOLUTION,
+        code_cell("answer = 2", verdict("right")),
+    )
+    first, second = soup.select("details.success")
+    assert first.summary.text == second.summary.text == "Penyelesaian"
+    assert not first.summary.find(True)
+    assert not soup.select("h4, details[open], .anchor-link")
+    assert first.get_text(" ", strip=True) == "Penyelesaian Sebab. answer = 1 1 Benar."
+    assert second.find_previous(["h1", "h2", "h3"]).text == "Sendiri¶"
+    assert [box["class"] for box in soup.select(".admonition")] == [
+        ["admonition", "quote"],
+        ["admonition", "success"],
+        ["admonition", "success"],
+    ]
+    assert soup.select_one(".admonition.quote > p.verdict.open").text == "Belum dijawab."
+    assert page.toc.items[0].children[0].id == "own"
+
+
+@pytest.mark.parametrize("state", ["open", "wrong"])
+def test_solution_that_is_none_stops_the_build(page, state):
+    message = r'^lab\.ipynb: in a solution, check\("a", 1\) says: Belum'
+    with pytest.raises(PluginError, match=message):
+        content(page, SOLUTION, code_cell('x\ncheck("a", 1)', verdict(state, "Belum")))
+
+
+def test_what_follows_a_solution_needs_a_heading(page):
+    cells = [SOLUTION, code_cell("x", verdict("right"))]
+    content(page, *cells)
+    with pytest.raises(PluginError, match=r"^lab\.ipynb: a solution does not end with its check"):
+        content(page, *cells, words_cell("<p>Lanjut.</p>"))
+
+
+def test_exercise_that_is_solved_already_stops_the_build(page):
+    with pytest.raises(PluginError, match=r"before the reader has answered, x says: Benar"):
+        content(page, code_cell("x", verdict("right", "Benar")))
+
+
 @pytest.mark.parametrize(
     ("kind", "html", "message"),
     [
+        ("text/html", f"{verdict('open')[1]}<p>lost</p>", "puts out text/html: .*lost"),
         ("application/vnd.jupyter.stderr", "<pre>careful</pre>", "vnd.jupyter.stderr: careful"),
         ("image/png", '<img src="data:image/png;base64,">', "puts out image/png"),
         ("text/html", "<b>bold</b>", "puts out text/html: bold"),
@@ -121,6 +179,14 @@ def test_output_to_stderr_stops_a_whole_build(project):
     assert done.returncode == 1
     assert "lab.ipynb: a cell puts out application/vnd.jupyter.stderr: careful" in done.stderr
     assert not project.site.exists()
+
+
+def test_what_is_printed_slowly_is_one_block(project):
+    project.add_notebook("import time\nprint('a', end='')\ntime.sleep(0.5)\nprint('b')")
+    done = project.build()
+    assert done.returncode == 0, done.stderr
+    soup = BeautifulSoup((project.site / "lab/index.html").read_text("utf-8"), "html.parser")
+    assert [block.text for block in soup.select(".language-text code")] == ["ab\n"]
 
 
 def test_headings_take_their_id_and_make_the_contents(page):
@@ -235,38 +301,76 @@ def test_same_files_same_archive():
     assert {entry.external_attr >> 16 for entry in entries} == {0o644}
 
 
+def test_solutions_fold_in_the_archive(page):
+    page.file.abs_src_path = ROOT / "docs/id/exercises.ipynb"
+    content(page)
+    with zipfile.ZipFile(page.file.abs_dest_path.with_name("exercises.zip")) as archive:
+        cells = json.loads(archive.read("exercises.ipynb"))["cells"]
+    folded = [c["source"] for c in cells if c["metadata"].get("jp-MarkdownHeadingCollapsed")]
+    assert len(folded) >= 20
+    assert {tuple(source) for source in folded} == {("#### Penyelesaian",)}
+
+
 @pytest.mark.parametrize("language", WORDS)
-def test_archive_runs_where_it_is_unpacked(language, page, tmp_path):
-    page.file.abs_src_path = ROOT / f"docs/{language}/lab.ipynb"
+@pytest.mark.parametrize(
+    ("name", "last"), [("lab", ["True"] * 4), ("exercises", ["True", "False"])]
+)
+def test_archive_runs_where_it_is_unpacked(name, last, language, page, tmp_path):
+    page.file.abs_src_path = ROOT / f"docs/{language}/{name}.ipynb"
     content(page, language=language)
     folder = tmp_path / "unpacked"
-    with zipfile.ZipFile(page.file.abs_dest_path.with_name("lab.zip")) as archive:
+    with zipfile.ZipFile(page.file.abs_dest_path.with_name(f"{name}.zip")) as archive:
         archive.extractall(folder)
     assert (folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
     code = """
 import json, sys
 display = print
-for cell in json.load(open("lab.ipynb", encoding="utf-8"))["cells"]:
+for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
     if cell["cell_type"] == "code":
         exec("".join(cell["source"]))
 print(mha.__file__, "torch" in sys.modules)
 """
-    elsewhere = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    elsewhere = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=elsewhere, capture_output=True, text=True
+        [sys.executable, "-c", code, f"{name}.ipynb"],
+        cwd=folder,
+        env=elsewhere,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[-1] == f"{folder.resolve() / 'mha/__init__.py'} False"
-    assert lines[-5:-1] == ["True"] * 4  # the answers that the lab checks
-    assert any("ikan" in line for line in lines)
+    assert lines[-1 - len(last) : -1] == last  # what the notebook itself checks
 
 
 @pytest.mark.parametrize("prefix", ["", "en/"])
-def test_lab_of_the_site_offers_its_archive(prefix, site, soups):
-    (button,) = soups[f"{prefix}lab/"].select("a[download]")
-    with zipfile.ZipFile(site / prefix / "lab" / button["href"]) as archive:
+@pytest.mark.parametrize("name", ["lab", "exercises"])
+def test_notebook_of_the_site_offers_its_archive(name, prefix, site, soups):
+    (button,) = soups[f"{prefix}{name}/"].select("a[download]")
+    with zipfile.ZipFile(site / prefix / name / button["href"]) as archive:
         names = archive.namelist()
-        book = json.loads(archive.read("lab.ipynb"))
-    assert {"LICENSE", "lab.ipynb", "mha/__init__.py", "mha/show.py"} <= set(names)
-    assert book["metadata"]["title"] in soups[f"{prefix}lab/"].title.text
+        book = json.loads(archive.read(f"{name}.ipynb"))
+    assert {"LICENSE", f"{name}.ipynb", "mha/__init__.py", "mha/show.py"} <= set(names)
+    assert book["metadata"]["title"] in soups[f"{prefix}{name}/"].title.text
+
+
+@pytest.mark.parametrize(("prefix", "language"), [("", "id"), ("en/", "en")])
+def test_exercises_of_the_site(prefix, language, soups):
+    soup = soups[f"{prefix}exercises/"]
+    solutions = soup.select("details.success")
+    assert len(solutions) == len(EXERCISES)
+    for solution, (name, exercise) in zip(solutions, EXERCISES.items(), strict=True):
+        assert f'check("{name}", ' in solution.get_text()
+        assert solution.select(".verdict.right")
+        given = solution.find_previous_sibling(class_="language-python")
+        assert f'check("{name}", ' in given.get_text()
+        said = given.find_next(class_="verdict")
+        assert said.find_parent("details") is None
+        if name.startswith("bug"):
+            assert getattr(exercise.mistakes[0], language) in said.get_text()
+        else:
+            assert "open" in said["class"]
+    verdicts = soup.select(".verdict")
+    assert {said["lang"] for said in verdicts} == {language}
+    assert len(verdicts) == 2 * len(EXERCISES) + 1  # and one mistake, to show what is said

@@ -13,6 +13,7 @@ import checks
 import pytest
 
 import mha
+import mha.exercises
 import mha.layouts
 import mha.show
 
@@ -139,6 +140,9 @@ DOCUMENTED = {
     "mha.show.ShapeLedger": mha.show.ShapeLedger,
     "mha.layouts.pack": mha.layouts.pack,
     "mha.layouts.unpack": mha.layouts.unpack,
+    "mha.exercises.use": mha.exercises.use,
+    "mha.exercises.check": mha.exercises.check,
+    "mha.exercises.Verdict": mha.exercises.Verdict,
 }
 
 
