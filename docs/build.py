@@ -74,6 +74,8 @@ def build(out: Path, on_unfinished: Callable[[list[str]], None] | None = None) -
         new = scratch / DEFAULT
         for language in set(WORDS) - {DEFAULT}:
             (scratch / language).rename(new / language)
+        for archive in scratch.glob("*.zip"):  # hooks/offline.py has made them
+            archive.rename(new / archive.name)
         refuse(checks.check_site(new, DOCS))
         put_in_place(new, out)
 

@@ -5,6 +5,9 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
 
 from small_project import MADE_OF, ROOT
 
@@ -19,18 +22,30 @@ def on_files(files, config):
 """
 
 
-def content(site) -> dict[str, bytes]:
+def files(site: Path) -> Iterator[tuple[str, bytes]]:
+    """The name and content of every file; the folders to read offline are unpacked."""
+    for path in site.rglob("*"):
+        name = path.relative_to(site).as_posix()
+        if name.startswith("mha-"):
+            with zipfile.ZipFile(path) as archive:
+                yield from ((inside, archive.read(inside)) for inside in archive.namelist())
+        elif path.is_file():
+            yield name, path.read_bytes()
+
+
+def content(site: Path) -> dict[str, bytes]:
     """Every file but what lists pages in the order in which they were made, and the commit."""
     commit = re.compile(rb"(commit )\S+?(?=\s*<)|(commit</td>\s*<td><span class=.live.>)[^<]+")
     found = {}
-    for path in site.rglob("*"):
-        if path.is_file() and path.name not in ("sitemap.xml", "sitemap.xml.gz"):
-            data = path.read_bytes()
-            if path.name == "search_index.json":
-                entries = {entry.pop("location"): entry for entry in json.loads(data)["docs"]}
-                del entries["#built-with"]  # names the commit
-                data = json.dumps(entries, sort_keys=True).encode()
-            found[path.relative_to(site).as_posix()] = commit.sub(rb"\1\2", data)
+    for name, data in files(site):
+        if "search/search_index.js" in name:
+            index = data.decode().removeprefix("var __index = ").removesuffix(";")
+            entries = {entry.pop("location"): entry for entry in json.loads(index)["docs"]}
+            built = [location for location in entries if location.endswith("#built-with")]
+            del entries[built[0]]  # names the commit
+            data = json.dumps(entries, sort_keys=True).encode()
+        if not name.startswith("sitemap.xml") and "/sitemap.xml" not in name:
+            found[name] = commit.sub(rb"\1\2", data)
     return found
 
 
