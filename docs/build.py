@@ -7,7 +7,6 @@ Only when all of them succeed and the result passes every check does it take the
 import argparse
 import atexit
 import importlib
-import json
 import logging
 import multiprocessing
 import os
@@ -214,12 +213,10 @@ def load_config(language: str, scratch: Path):
     prefix = "" if language == DEFAULT else f"{language}/"
     profile = scratch / f"ipython-{language}/profile_default"
     profile.mkdir(parents=True)
-    kernel = {
-        "log_level": 40,  # it warns of its port, which only this machine sees
-        # or a busy machine cuts into pieces what a cell prints
-        "exec_lines": ["__import__('sys').stdout.flush_interval = 3600"],
-    }
-    (profile / "ipython_kernel_config.json").write_text(json.dumps({"IPKernelApp": kernel}))
+    quiet = (
+        '{"IPKernelApp": {"log_level": 40}}'  # it warns of its port, which only this machine sees
+    )
+    (profile / "ipython_kernel_config.json").write_text(quiet)
     os.environ.update(
         SITE_LANGUAGE=language,
         DOCS_DIR=str(DOCS / language),
