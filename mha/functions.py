@@ -43,7 +43,7 @@ def softmax(scores: ArrayLike, axis: int = -1) -> NDArray[Any]:
     """
     x, dtype = _floats(scores=scores)
     with np.errstate(all="ignore"):
-        return _softmax_in_place(x["scores"], axis).astype(dtype)
+        return _softmax_in_place(x["scores"], axis).astype(dtype, copy=False)
 
 
 def attention(
@@ -78,7 +78,7 @@ def attention(
     masks = merge_masks(shape, _mask, _triangle, allow, score_bias, causal)
     scale = check_scale(scale, x["query"].shape[-1])
     output, weights = _attend(x["query"], x["key"], x["value"], masks, scale)
-    return output.astype(dtype), weights.astype(dtype)
+    return output.astype(dtype, copy=False), weights.astype(dtype, copy=False)
 
 
 def split_heads(x: A, num_heads: int) -> A:
@@ -190,7 +190,7 @@ def multi_head_attention(
         v = split_heads(x["value"] @ x["w_v"] + x.get("b_v", 0), H_kv)  # (B, H_kv, S, d_k)
         context, weights = _attend(q, k, v, masks, d_k**-0.5)  # (B, H, L, d_k)
         output = merge_heads(context) @ x["w_o"] + x.get("b_o", 0)  # (B, L, d_model)
-    return output.astype(dtype), weights.astype(dtype)
+    return output.astype(dtype, copy=False), weights.astype(dtype, copy=False)
 
 
 def unpack_qkv(packed: A, *, layout: str = "block", num_heads: int | None = None) -> tuple[A, A, A]:
