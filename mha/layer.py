@@ -154,9 +154,11 @@ class MultiHeadAttention(nn.Module):
         d_k = self.d_model // self.num_heads
         q = _heads(self.q_proj(query), d_k)  # (B, H, L, d_k)
         masks = tables(q, key, need_weights, allow, score_bias, causal, key_allow, q.ndim == 4)
-        if masks[0] is not None:  # padding gets no gradient, whatever is written there
+        if masks[0] is not None:  # what padding holds, NaN too, reaches no gradient
             seen = masks[0].any(-3) if masks[0].ndim > 2 else masks[0]  # (B, L, S)
-            key, value = drop_unseen(torch.where, seen, key, value)
+            seen = seen.any(-2)[..., None]  # (B, S, 1)
+            # Finite numbers stay: heads on other processes may see what those here do not.
+            key, value = (torch.where(seen, x, x.nan_to_num(0, 0, 0)) for x in (key, value))
         k = _heads(self.k_proj(key), d_k)  # (B, H_kv, S, d_k)
         v = _heads(self.v_proj(value), d_k)  # (B, H_kv, S, d_k)
         dropout_p = self.dropout if self.training else 0.0
@@ -342,7 +344,9 @@ def _copy(source: dict[str, Tensor], target: dict[str, Tensor]) -> None:
 
 def _heads(x: Tensor, d_k: int) -> Tensor:
     """Split by width, not by number: a shard of the projections holds a share of the heads."""
-    H = x.shape[-1] // d_k
+    H, rest = divmod(x.shape[-1], d_k)
+    if rest:
+        raise ValueError(f"expected whole heads of d_k={d_k}, got {x.shape[-1]} columns")
     return x.reshape(*x.shape[:-1], H, d_k).transpose(-3, -2)  # (..., H, L, d_k)
 
 
