@@ -194,6 +194,7 @@ def report(sender, job: Callable[..., None], language: str, scratch: Path, *argu
     """Do the job; send what went wrong, or nothing, to the parent."""
     messages = Messages(logging.WARNING)
     logging.getLogger("mkdocs").addHandler(messages)
+    multiprocessing.current_process().daemon = False  # a page may start processes, too
     sys.modules.pop("words", None)  # serve.py has read words.yml before it changed
     try:
         job(load_config(language, scratch), *arguments)

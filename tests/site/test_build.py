@@ -58,6 +58,26 @@ def test_sound_project_is_built_and_replaces_the_old_site(project):
     assert done.stderr == ""
 
 
+STARTS_A_PROCESS = """# --8<-- [start:first]
+import multiprocessing
+
+context = multiprocessing.get_context("fork")
+queue = context.SimpleQueue()
+process = context.Process(target=queue.put, args=(0.5,))
+process.start()
+value = queue.get()
+process.join()
+print(value)
+# --8<-- [end:first]
+"""
+
+
+def test_a_page_may_start_processes(project):
+    project.files["docs/examples/page.py"] = STARTS_A_PROCESS
+    done = project.build()
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_same_sources_same_bytes(project):
     project.add_notebook("print(1)")
     builds = []
