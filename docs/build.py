@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ from places import DOCS, example_of, html_of  # noqa: E402
 from pymdownx.inlinehilite import InlineHiliteException  # noqa: E402
 from pymdownx.superfences import SuperFencesException  # noqa: E402
 from words import DEFAULT, WORDS  # noqa: E402
+
+MATRIX = DOCS / "examples/parity_matrix.py"
 
 
 class BuildError(Exception):
@@ -67,7 +70,7 @@ def build(out: Path, on_unfinished: Callable[[list[str]], None] | None = None) -
     refuse(unfit(out))
     (on_unfinished or refuse)(checks.check_source(DOCS))
     out.parent.mkdir(parents=True, exist_ok=True)
-    with scratch_folder(out) as scratch:
+    with scratch_folder(out) as scratch, parity_matrix(scratch):
         refuse(run_languages(scratch, build_language))
         refuse(run_examples(scratch))
         new = scratch / DEFAULT
@@ -109,6 +112,31 @@ def refuse(problems: list[str]) -> None:
     """Stop at problems."""
     if problems:
         raise BuildError("\n".join(problems))
+
+
+@contextmanager
+def parity_matrix(scratch: Path) -> Iterator[None]:
+    """Compute the parity matrix once, beside the languages; their pages wait for it."""
+    preload()
+    process = PROCESSES.Process(target=run_matrix, args=(scratch,), daemon=True)
+    process.start()
+    try:
+        yield
+    finally:
+        process.kill()
+        process.join()
+
+
+def run_matrix(scratch: Path) -> None:
+    """Lay its cells into the scratch folder; none of them, if it fails."""
+    began, unfinished = time.time(), scratch / "unfinished.csv"
+    unfinished.touch()
+    try:
+        if MATRIX.exists():
+            run_alone(MATRIX, unfinished, "--csv")
+    finally:
+        os.utime(unfinished, (began, began))  # what changes from here on is newer
+        unfinished.rename(scratch / "parity-matrix.csv")
 
 
 def run_languages(scratch: Path, job: Callable[..., None], *arguments) -> list[str]:
@@ -162,12 +190,12 @@ def run_examples(scratch: Path) -> list[str]:
     return problems
 
 
-def run_alone(example: Path, printed: Path) -> None:
+def run_alone(example: Path, printed: Path, *arguments: str) -> None:
     """Run a script as `python` does, with its output in a file."""
     with printed.open("w", encoding="utf-8") as sys.stdout:
         os.dup2(sys.stdout.fileno(), 1)  # for what does not go through Python's print
         os.chdir(printed.parent)
-        sys.argv = [str(example)]
+        sys.argv = [str(example), *arguments]
         atexit._clear()  # what the parent has to do at its end is not for this process
         runpy.run_path(str(example), run_name="__main__")
         atexit._run_exitfuncs()

@@ -18,10 +18,22 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import watchfiles
-from build import DOCS, ROOT, attempt, build, checks, refuse, run_languages, scratch_folder
+from build import (
+    DOCS,
+    MATRIX,
+    ROOT,
+    attempt,
+    build,
+    checks,
+    parity_matrix,
+    refuse,
+    run_languages,
+    scratch_folder,
+)
 from places import example_of, slug_of
 from words import DEFAULT, WORDS
 
@@ -129,11 +141,21 @@ def next_of(stale: set[str], in_view: str) -> set[str]:
 
 def patch(out: Path, pages: set[str]) -> None:
     """Build some pages and lay them into the site; the search index stays as it is."""
-    with scratch_folder(out) as scratch:
+    with scratch_folder(out) as scratch, matrix_for(pages, out, scratch):
         refuse(run_languages(scratch, build_pages, pages))
         for language in WORDS:
             target = out if language == DEFAULT else out / language
             shutil.copytree(scratch / language, target, dirs_exist_ok=True)
+
+
+def matrix_for(pages: set[str], out: Path, scratch: Path) -> AbstractContextManager:
+    """The parity matrix, computed if its page is among these and what it depends on has changed."""
+    cells, sources = out / "parity/parity-matrix.csv", [MATRIX, *(ROOT / "mha").glob("*.py")]
+    if "parity.md" in pages:
+        if not cells.exists() or cells.stat().st_mtime <= max(p.stat().st_mtime for p in sources):
+            return parity_matrix(scratch)
+        shutil.copy2(cells, scratch)
+    return nullcontext()
 
 
 def build_pages(config, pages: set[str]) -> None:
