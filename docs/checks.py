@@ -22,6 +22,7 @@ FRONT_MATTER = re.compile(r"\A---\n(?P<yaml>.*?)\n---\n", re.DOTALL)
 
 # A number next to one of these is a name ("head 1", "token 0"), not a figure.
 SHOWN = {"python", "text", "sh", "py", "pycon"}  # the last two are the reference's docstrings
+VALUES = ".live, .weights td, .ledger td, .drawing .code, .drawing .weight"
 COMPUTED = ".live, .lines, [lang]"  # what is in the other language is the reference's docstrings
 IN_ITS_LANGUAGE = {"title", "description", "source"}  # of the front matter; the rest is for all
 ADDRESSES = {"href", "src", "poster", "data", "action"}
@@ -204,7 +205,7 @@ class Finished:
         cells = {block.text() for block in self.tree.css(".language-python pre")}
         code = [block.text() for block in self.tree.css("pre")]
         code = [_any_language(text, language) if text in cells else text for text in code]
-        drawn = self.tree.css(".live, .weights td, .ledger td")
+        drawn = self.tree.css(VALUES)
         values = [re.sub(r"[.,;]", "", value.text()) for value in drawn]
         values += [re.sub(r"\D", "", cell.text()) for cell in self.tree.css(".facts td")]
         verdicts = (verdict.attributes["class"] for verdict in self.tree.css(".verdict"))
@@ -247,7 +248,7 @@ def check_html(page: Finished, site: Path, pages: dict[Path, Finished]) -> list[
 def _typed_figures(article: LexborNode) -> list[str]:
     """Figures that a reader sees and that nothing has computed, wherever they were typed."""
     article = LexborHTMLParser(article.html).body
-    for element in article.css(f"pre, math, .weights, .ledger, .facts, {COMPUTED}"):
+    for element in article.css(f"pre, math, .weights, .ledger, .facts, .drawing, {COMPUTED}"):
         element.decompose()
     decimals = [code.text() for code in article.css("code")]
     texts = [re.findall(r"\d+[.,]\d+", text)[:1] for text in decimals if ">=" not in text]

@@ -111,7 +111,8 @@ class ShapeLedger:
     A row has the operation (or the submodule, such as `q_proj`), the name that the module's own
     code gives the result, its axes and its shape; the first row is the input. Axes are recognised
     by their size, so `sizes` has to give each axis a different one:
-    `{"B": 1, "T": 4, "H": 2, "d_k": 3, "d_model": 6}`; `ValueError` if it does not.
+    `{"B": 1, "T": 4, "H": 2, "d_k": 3, "d_model": 6}`; `ValueError` if it does not. `sources` has,
+    for each row, the numbers of the rows from which its tensor was made.
     """
 
     def __init__(self, module: torch.nn.Module, x: torch.Tensor, sizes: Mapping[str, int]) -> None:
@@ -121,8 +122,9 @@ class ShapeLedger:
         results, names = _capture(module, x)
         self.rows = [
             (operation, names.get(id(result), ""), _axes(result.shape, axes), tuple(result.shape))
-            for operation, result in results
+            for operation, result, _ in results
         ]
+        self.sources = [sources for _, _, sources in results]
 
     def __str__(self) -> str:
         return _columns([[str(cell) for cell in row] for row in self.rows])
@@ -141,12 +143,12 @@ class ShapeLedger:
 
 def _capture(
     module: torch.nn.Module, x: torch.Tensor
-) -> tuple[list[tuple[str, torch.Tensor]], dict[int, str]]:
-    """Run the module; return (operation, result) in order, and the names by the results' ids."""
+) -> tuple[list[tuple[str, torch.Tensor, list[int]]], dict[int, str]]:
+    """Run the module; return (operation, result, sources) in order, and names by results' ids."""
     import torch
     from torch.overrides import TorchFunctionMode, resolve_name
 
-    results: list[tuple[str, torch.Tensor]] = [("", x)]  # holds them, so that no id comes twice
+    results: list[tuple[str, torch.Tensor, list[int]]] = [("", x, [])]  # held: no id comes twice
     owner = {id(p): name.rpartition(".")[0] for name, p in module.named_parameters() if "." in name}
 
     class Recorder(TorchFunctionMode):
@@ -156,7 +158,10 @@ def _capture(
             result = func(*args, **(kwargs or {}))
             if isinstance(result, torch.Tensor):
                 children = [owner[id(arg)] for arg in args if id(arg) in owner]
-                results.append(((children or [_operation(resolve_name(func))])[0], result))
+                operation = (children or [_operation(resolve_name(func))])[0]
+                given = {id(arg) for arg in args}
+                sources = [i for i, (_, made, _) in enumerate(results) if id(made) in given]
+                results.append((operation, result, sources))
             return result
 
     with torch.no_grad(), Recorder():

@@ -11,8 +11,8 @@ class Page:
     words: dict = field(default_factory=dict)
     values: dict = field(default_factory=dict)  # the names that its example leaves
     rebound: set[str] = field(default_factory=set)  # those with more than one value on the page
-    listing: list[str] = field(default_factory=list)  # the code that it explains line by line
-    explained: set[int] = field(default_factory=set)
+    listings: dict[str, list[str]] = field(default_factory=dict)  # code explained line by line
+    explained: set[tuple[str, int]] = field(default_factory=set)
 
     def begin(self, **what) -> None:
         """Forget the last page."""

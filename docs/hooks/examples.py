@@ -49,8 +49,10 @@ def on_page_markdown(markdown, page, config, files):
     _reset_global_state(seed=1)  # another one: an example has to seed what it draws
     current.page.values = {"built": stamp(), **_drawings(), **values}
     current.page.rebound = rebound(sections(example)) if example.exists() else set()
-    if "listing" in page.meta:
-        current.page.listing = sections(example)[page.meta["listing"]].splitlines()
+    for name in page.meta.get("listing", []):
+        if name not in sections(example):
+            raise PluginError(f"{page.file.src_uri}: {example.name} has no section {name}")
+        current.page.listings[name] = sections(example)[name].splitlines()
 
 
 def on_page_content(html, page, config, files):
@@ -139,9 +141,10 @@ def _drawings() -> dict:
     """What a fence `live` draws with."""
     from headgrid import HeadGrid
 
+    from mha.draw import HeadView, ShapeFlow
     from mha.show import ShapeLedger, Table, WeightTable
 
-    drawings = HeadGrid, ShapeLedger, Table, WeightTable
+    drawings = HeadGrid, HeadView, ShapeFlow, ShapeLedger, Table, WeightTable
     return {drawing.__name__: drawing for drawing in drawings}
 
 

@@ -1,8 +1,8 @@
-"""A listing that its page explains line by line.
+"""Listings that their page explains line by line.
 
-The page's front matter names a section of its example: `listing: class`. In the explanation
-`#!lines first … last` or `#!lines only` becomes the numbers of the lines with this code, and a link
-that lights them up. Every line of code has to be explained.
+The page's front matter names sections of its example: `listing: [softmax, attention]`. In the
+explanation `#!lines first … last` or `#!lines only` becomes the numbers of the lines with this
+code, and a link that lights them up. Every line of code has an address, and has to be explained.
 """
 
 import current
@@ -17,36 +17,41 @@ def on_config(config):
 
 
 def on_page_content(html, page, config, files):
-    """Give each line of code an address; stop if a line of the listing goes unexplained."""
-    silent = set(lines_of_code(current.page.listing)) - current.page.explained
-    if silent:
-        lines = ", ".join(map(str, sorted(silent)))
-        raise PluginError(f"{page.file.src_uri}: no word about line(s) {lines} of the listing")
+    """Give each line of code an address; stop if a line of a listing goes unexplained."""
+    for name, listing in current.page.listings.items():
+        silent = {(name, number) for number in lines_of_code(listing)} - current.page.explained
+        if silent:
+            lines = ", ".join(str(number) for _, number in sorted(silent))
+            raise PluginError(
+                f"{page.file.src_uri}: no word about line(s) {lines} of the listing {name}"
+            )
     soup = BeautifulSoup(html, "html.parser")
     for count, block in enumerate(soup.select(".highlight"), 1):
-        # Pygments' own ids begin anew in every executed block
         lines = block.select("span[id^=__span-]")
-        explained = [line.get_text().rstrip("\n") for line in lines] == current.page.listing != []
+        name = _name_of([line.get_text().rstrip("\n") for line in lines])
         for number, line in enumerate(lines, 1):
-            line["id"] = f"listing-{number}" if explained else f"code-{count}-{number}"
-        if explained:
+            if name:
+                _with_address(soup, line, name, number)
+            else:  # Pygments' own ids begin anew in every executed block
+                line["id"] = f"code-{count}-{number}"
+        if name:
             block["class"].append("listing")
-            _mark_ranges(soup, lines)
+            _mark_ranges(soup, name, lines)
     return str(soup)
 
 
 def lines_inline(source, language, class_name, md):
-    """Where this code stands in the listing."""
+    """Where this code stands in a listing."""
     ends = [_line_with(part.strip()) for part in source.split("…")]
-    first, last = ends[0], ends[-1]
-    if first > last:
+    (name, first), (other, last) = ends[0], ends[-1]
+    if name != other or first > last:
         raise InlineHiliteException(
-            f"{current.page.name}: `#!lines {source}`: begins on line {first}, ends on line {last}"
+            f"{current.page.name}: `#!lines {source}`: "
+            f"begins on line {first} of {name}, ends on line {last} of {other}"
         )
-    current.page.explained.update(range(first, last + 1))
-    one, several = current.page.words["lines"]
-    label = f"{one} {first}" if first == last else f"{several} {first}–{last}"
-    return f'<a class="lines" href="#lines-{first}-{last}">{label}</a>'
+    current.page.explained.update((name, number) for number in range(first, last + 1))
+    address = f"{name}-{first}" if first == last else f"{name}-{first}-{last}"
+    return f'<a class="lines" href="#{address}">{_label(first, last)}</a>'
 
 
 def lines_of_code(listing: list[str]) -> list[int]:
@@ -58,21 +63,53 @@ def lines_of_code(listing: list[str]) -> list[int]:
     ]
 
 
-def _line_with(fragment: str) -> int:
-    """The only line of the listing that holds this code."""
-    found = [n for n, line in enumerate(current.page.listing, 1) if fragment in line]
+def _line_with(fragment: str) -> tuple[str, int]:
+    """The only line of the listings that holds this code."""
+    found = [
+        (name, number)
+        for name, listing in current.page.listings.items()
+        for number, line in enumerate(listing, 1)
+        if fragment in line
+    ]
     if len(found) != 1:
+        where = ", ".join(f"{name} {number}" for name, number in found)
         raise InlineHiliteException(
-            f"{current.page.name}: `#!lines {fragment}`: expected on 1 line of the listing, "
-            f"found on {found}"
+            f"{current.page.name}: `#!lines {fragment}`: expected on 1 line of the listings, "
+            f"found on {len(found)}: {where}"
         )
     return found[0]
 
 
-def _mark_ranges(soup, lines) -> None:
+def _label(first: int, last: int) -> str:
+    one, several = current.page.words["lines"]
+    return f"{one} {first}" if first == last else f"{several} {first}–{last}"
+
+
+def _name_of(code: list[str]) -> str | None:
+    """The listing that has this code."""
+    return next((n for n, listing in current.page.listings.items() if listing == code), None)
+
+
+def _with_address(soup, line, name: str, number: int) -> None:
+    """Begin a line with its address and with its number, which links there.
+
+    Both are without text, so that the copied code has neither; the style sheet counts.
+    """
+    del line["id"]
+    line["class"] = "line"
+    address = f"{name}-{number}"
+    attributes = {"class": "number", "href": f"#{address}", "aria-label": _label(number, number)}
+    line.insert(0, soup.new_tag("a", attrs=attributes))
+    line.insert(0, soup.new_tag("span", id=address))
+
+
+def _mark_ranges(soup, name: str, lines) -> None:
     """Wrap each range of lines that is linked to, so that the style sheet can light it up."""
     for address in dict.fromkeys(link["href"] for link in soup.select("a.lines")):
-        name, first, last = address.removeprefix("#").split("-")
+        of, _, numbers = address.removeprefix("#").partition(f"{name}-")
+        first, _, last = numbers.partition("-")
+        if of or not last.isdecimal():  # of another listing, or one line, which has its address
+            continue
         wrap = soup.new_tag("span", attrs={"class": "range"})
         lines[int(first) - 1].insert_before(wrap)
         wrap.append(soup.new_tag("span", id=f"{name}-{first}-{last}"))
