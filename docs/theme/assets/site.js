@@ -20,3 +20,39 @@ menu?.addEventListener("focusin", () => {
 addEventListener("keydown", event => {
   if (event.key === "Escape") drawer.checked = false;
 });
+
+// A glossary term shows its definition under the mouse, in focus and at a tap; Escape closes it.
+// Without this script it is a link with a title.
+const card = document.querySelector(".definition");
+if (card?.togglePopover) {
+  const [words, link] = card.children;
+  let closing;
+  const close = () => { closing = setTimeout(() => card.togglePopover(false), 200); };
+  const stay = () => clearTimeout(closing);
+  card.addEventListener("pointerenter", stay);
+  card.addEventListener("pointerleave", close);
+  for (const term of document.querySelectorAll("a.term")) {
+    const definition = term.title;
+    term.ariaDescription = definition;
+    term.removeAttribute("title"); // before Material makes a tooltip of it, which a tap can't open
+    const open = () => {
+      stay();
+      words.textContent = definition;
+      link.href = term.href;
+      if (term.nextSibling !== card) term.after(card);
+      card.togglePopover(true);
+      const { left, bottom } = term.getBoundingClientRect();
+      card.style.left = `${Math.max(8, Math.min(left, innerWidth - card.offsetWidth - 8)) + scrollX}px`;
+      card.style.top = `${bottom + scrollY + 4}px`;
+    };
+    term.addEventListener("focus", open);
+    term.addEventListener("pointerenter", event => { if (event.pointerType === "mouse") open(); });
+    term.addEventListener("pointerleave", event => { if (event.pointerType === "mouse") close(); });
+    term.addEventListener("blur", event => { if (!card.contains(event.relatedTarget)) close(); });
+    term.addEventListener("click", event => {
+      if (event.pointerType !== "touch") return;
+      event.preventDefault();
+      open();
+    });
+  }
+}
