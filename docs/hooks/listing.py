@@ -17,7 +17,7 @@ def on_config(config):
 
 
 def on_page_content(html, page, config, files):
-    """Give each line of code an address; stop if a line of a listing goes unexplained."""
+    """Number the lines, and give those of code an address; stop if a line of a listing goes unexplained."""
     for name, listing in current.page.listings.items():
         silent = {(name, number) for number in lines_of_code(listing)} - current.page.explained
         if silent:
@@ -91,12 +91,15 @@ def _name_of(code: list[str]) -> str | None:
 
 
 def _with_address(soup, line, name: str, number: int) -> None:
-    """Begin a line with its address and with its number, which links there.
+    """Begin a line with its number and, if it holds code, with its address and a link there.
 
-    Both are without text, so that the copied code has neither; the style sheet counts.
+    All are without text, so that the copied code has none of them; the style sheet counts.
     """
     del line["id"]
     line["class"] = "line"
+    if not line.get_text().strip():
+        line.insert(0, soup.new_tag("span", attrs={"class": "number"}))
+        return
     address = f"{name}-{number}"
     attributes = {"class": "number", "href": f"#{address}", "aria-label": _label(number, number)}
     line.insert(0, soup.new_tag("a", attrs=attributes))

@@ -5,7 +5,7 @@ for (const walkthrough of document.querySelectorAll(".walkthrough")) {
     const lines = [...term.querySelectorAll("a.lines")].flatMap(link => {
       const [, name, first, last = first] = link.hash.match(/^#(.+?)-(\d+)(?:-(\d+))?$/);
       const numbers = Array.from({ length: last - first + 1 }, (_, i) => +first + i);
-      return numbers.map(number => document.getElementById(`${name}-${number}`).parentElement);
+      return numbers.flatMap(number => document.getElementById(`${name}-${number}`)?.parentElement ?? []);
     });
     return { words: [term, term.nextElementSibling], lines };
   });
@@ -19,7 +19,7 @@ for (const walkthrough of document.querySelectorAll(".walkthrough")) {
   }
 
   // An address stands at the beginning of its line or range: what follows it is in the first line.
-  const lightTarget = () => light(walkthrough.querySelector(":target")?.nextElementSibling ?? null);
+  const lightTarget = () => light(document.getElementById(location.hash.slice(1))?.nextElementSibling ?? null);
 
   walkthrough.addEventListener("pointerover", event => light(event.target));
   walkthrough.addEventListener("pointerleave", lightTarget);
