@@ -75,20 +75,25 @@ def test_names_with_two_values(parts, expected):
 
 
 def test_page_knows_what_its_example_leaves(example):
-    page = begun(listing="second-part")
+    page = begun(listing=["second-part"])
     assert page.printed == "0.5\n"
     assert current.page.name == "some-page.md"
     assert current.page.values["x"] == 0.5
     assert current.page.values["WeightTable"].__name__ == "WeightTable"
     assert current.page.values["built"].numpy == np.__version__
-    assert current.page.listing == ["print(x)"]
+    assert current.page.listings == {"second-part": ["print(x)"]}
+
+
+def test_listing_is_a_section(example):
+    with pytest.raises(PluginError, match=r"^some-page\.md: some_page\.py has no section third$"):
+        begun(listing=["first", "third"])
 
 
 def test_page_without_example_has_no_values(example):
     example.unlink()
     page = begun()
     assert page.printed == ""
-    drawings = {"HeadGrid", "ShapeLedger", "Table", "WeightTable"}
+    drawings = {"HeadGrid", "HeadView", "ShapeFlow", "ShapeLedger", "Table", "WeightTable"}
     assert set(current.page.values) == {"built", *drawings}
     assert examples.on_page_content("<p>Kata.</p>", page, CONFIG, None) is None
     with pytest.raises(PluginError, match="its Python blocks are not the sections of some_page"):

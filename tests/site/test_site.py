@@ -13,6 +13,7 @@ import checks
 import pytest
 
 import mha
+import mha.draw
 import mha.exercises
 import mha.layouts
 import mha.show
@@ -143,6 +144,8 @@ DOCUMENTED = {
     "mha.exercises.use": mha.exercises.use,
     "mha.exercises.check": mha.exercises.check,
     "mha.exercises.Verdict": mha.exercises.Verdict,
+    "mha.draw.HeadView": mha.draw.HeadView,
+    "mha.draw.ShapeFlow": mha.draw.ShapeFlow,
 }
 
 
