@@ -17,7 +17,7 @@ def on_config(config):
 
 
 def on_page_content(html, page, config, files):
-    """Number the lines, give those of code an address; stop if one of a listing goes unexplained."""
+    """Number the lines, give those of code an address; stop if one goes unexplained."""
     for name, listing in current.page.listings.items():
         silent = {(name, number) for number in lines_of_code(listing)} - current.page.explained
         if silent:
