@@ -93,10 +93,14 @@ def _name_of(code: list[str]) -> str | None:
 def _with_address(soup, line, name: str, number: int) -> None:
     """Begin a line with its number and, if it holds code, with its address and a link there.
 
-    All are without text, so that the copied code has none of them; the style sheet counts.
+    All are without text, so that the copied code has none of them; the style sheet counts. The
+    line's end goes behind it: copied from within a box of its own, it would count twice.
     """
     del line["id"]
     line["class"] = "line"
+    end = line.find_all(string=True)[-1]
+    end.replace_with(end.removesuffix("\n"))
+    line.insert_after("\n")
     if not line.get_text().strip():
         line.insert(0, soup.new_tag("span", attrs={"class": "number"}))
         return
@@ -114,6 +118,8 @@ def _mark_ranges(soup, name: str, lines) -> None:
         if of or not last.isdecimal():  # of another listing, or one line, which has its address
             continue
         wrap = soup.new_tag("span", attrs={"class": "range"})
-        lines[int(first) - 1].insert_before(wrap)
+        wrapped = [(line, line.next_sibling) for line in lines[int(first) - 1 : int(last)]]
+        wrapped[0][0].insert_before(wrap)
         wrap.append(soup.new_tag("span", id=f"{name}-{first}-{last}"))
-        wrap.extend(lines[int(first) - 1 : int(last)])
+        for line, end in wrapped:
+            wrap.extend([line, end])

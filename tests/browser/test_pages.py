@@ -71,7 +71,7 @@ def test_search(page, words, found, watch):
     assert watched.errors == []
 
 
-@pytest.mark.parametrize("page", ["two-heads/", "en/two-heads/"])
+@pytest.mark.parametrize("page", ["one-head/", "two-heads/", "en/two-heads/", "en/torch-module/"])
 def test_copied_code_is_the_code(page, watch):
     watched = watch(permissions=["clipboard-read", "clipboard-write"])
     opened = watched.open(page)
