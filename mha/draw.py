@@ -44,7 +44,7 @@ class HeadView(WeightTable):
             for i, row in enumerate(self.weights)
         ]
         text = 'role="group" font-size="14" dominant-baseline="central"'
-        return _svg("heads", (edge, ROW * max(self.weights.shape)), "".join(parts), text)
+        return _svg("head-view", (edge, ROW * max(self.weights.shape)), "".join(parts), text)
 
     def _query(self, i: int, weights: list[str], left: int, right: int, edge: int) -> str:
         """One query: its name, its lines, and its weights beside the keys."""
@@ -101,7 +101,7 @@ class ShapeFlow:
             parts.append(self._tensor(i, words))
         label = f'role="img" font-size="11" aria-label="{escape("; ".join(said))}"'
         size = (3 * LANE, STEP * (1 + max(self.depth)))
-        return _svg("shapes", size, "".join(parts), label)
+        return _svg("shape-flow", size, "".join(parts), label)
 
     def change(self, i: int) -> str:
         """What the step did to the axes: `cut`, `turned`, `joined`, or nothing."""

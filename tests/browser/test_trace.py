@@ -88,7 +88,7 @@ def test_several_walkthroughs_on_a_page_do_not_mix(watch):
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_query_stands_out_with_its_weights(scripts, watch):
     opened = watch(java_script_enabled=scripts).open("en/two-heads/")
-    head = opened.locator(".heads").first
+    head = opened.locator(".head-view").first
     first, second = head.locator(".query").nth(0), head.locator(".query").nth(1)
     assert first.locator(".weight").first.is_hidden()
 
@@ -112,7 +112,7 @@ def test_a_query_stands_out_with_its_weights(scripts, watch):
 
 def test_a_query_stands_out_at_a_tap(watch):
     opened = watch(**TOUCH).open("two-heads/")
-    query = opened.locator(".heads").nth(1).locator(".query").first
+    query = opened.locator(".head-view").nth(1).locator(".query").first
     query.locator("rect").tap()
     assert query.locator(".weight").first.is_visible()
     assert query.locator(".weight").all_text_contents() == ["0,390", "0,390", "0,219"]

@@ -47,7 +47,7 @@ def parsed(drawing, **options) -> ElementTree.Element:
 def test_a_head_as_lines():
     view = HeadView([[1.0, 0.0], [np.nan, 0.26]], queries=["a<b", "c"], keys=["x", "yy"])
     assert view.to_html() == (
-        '<svg class="drawing heads" role="group" font-size="14" dominant-baseline="central" '
+        '<svg class="drawing head-view" role="group" font-size="14" dominant-baseline="central" '
         'width="244" height="80" viewBox="0 0 244 80" fill="currentColor" stroke="currentColor" '
         'stroke-width="0">'
         '<text x="180" y="20" class="role-k">x</text><text x="180" y="60" class="role-k">yy</text>'
