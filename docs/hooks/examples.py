@@ -140,11 +140,12 @@ def _reset_global_state(seed: int) -> None:
 def _drawings() -> dict:
     """What a fence `live` draws with."""
     from headgrid import HeadGrid
+    from playground import Playground
 
     from mha.draw import HeadView, ShapeFlow
     from mha.show import ShapeLedger, Table, WeightTable
 
-    drawings = HeadGrid, HeadView, ShapeFlow, ShapeLedger, Table, WeightTable
+    drawings = HeadGrid, HeadView, Playground, ShapeFlow, ShapeLedger, Table, WeightTable
     return {drawing.__name__: drawing for drawing in drawings}
 
 

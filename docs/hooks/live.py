@@ -5,6 +5,7 @@ f-string. A fence `live` becomes what its expression draws (it has a method `to_
 """
 
 import ast
+import re
 from html import escape
 
 import current
@@ -18,6 +19,12 @@ def on_config(config):
     """Teach Markdown both forms."""
     current.inline_form(config, "live", live_inline)
     current.fence_form(config, "live", live_fence)
+
+
+def on_page_content(html, page, config, files):
+    """Let links lead into what a fence draws: MkDocs has looked for anchors before it was drawn."""
+    if page.present_anchor_ids is not None:  # a notebook has none
+        page.present_anchor_ids.update(re.findall(r'\sid="([^"]+)"', html))
 
 
 def live_inline(source, language, class_name, md):
