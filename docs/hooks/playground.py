@@ -57,7 +57,8 @@ class Playground:
             columns = [str(column) for column in range(rows.shape[1])]
             drawn.append(_figure(words[kind], rows, write, columns))
         title = escape(words["presets"][name])
-        return f'<p id="{name}"><strong>{title}</strong></p><div class="tables">{"".join(drawn)}</div>'
+        tables = f'<div class="tables">{"".join(drawn)}</div>'
+        return f'<p id="{name}"><strong>{title}</strong></p>{tables}'
 
 
 def _figure(caption: str, rows: np.ndarray, write: Callable[[str], str], columns=None) -> str:

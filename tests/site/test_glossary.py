@@ -22,7 +22,6 @@ baris,row,Deret.,A line.,,
 
 # These stand in headings, tables and links, or in other chapters, but in no running text.
 LISTED_ONLY = {
-    "block-projection",
     "parity",
     "pattern-of-relations",
 }

@@ -142,3 +142,12 @@ def test_the_forms_are_known_to_markdown():
     (fence,) = config.mdx_configs["pymdownx.superfences"]["custom_fences"]
     assert (inline["name"], inline["format"]) == ("live", live.live_inline)
     assert (fence["name"], fence["format"]) == ("live", live.live_fence)
+
+
+def test_links_may_lead_into_drawings():
+    page = SimpleNamespace(present_anchor_ids={"heading"})
+    live.on_page_content('<p id="tie">x</p><p data-id="no">', page=page, config=None, files=None)
+    assert page.present_anchor_ids == {"heading", "tie"}
+    notebook = SimpleNamespace(present_anchor_ids=None)
+    live.on_page_content('<p id="tie">', page=notebook, config=None, files=None)
+    assert notebook.present_anchor_ids is None

@@ -179,6 +179,8 @@ class Playground {
 
   drawResults() {
     this.redraw(this.results, results(this, attend(this.state)));
+    for (const table of this.results.querySelectorAll(".trace table"))
+      if (table.scrollWidth > table.clientWidth) table.tabIndex = 0; // the arrow keys scroll it
     if (this.small) return;
     const code = document.querySelector(".playground-code code").textContent;
     this.code.textContent = numpy(this.state, code);
