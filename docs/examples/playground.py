@@ -31,16 +31,16 @@ word_class = np.eye(3)[[0, 1, 0]]
 topic = np.eye(3)[[1, 1, 0]]
 eye, half = np.eye(6), np.eye(3) / 2
 
-start = dict(
-    X=np.hstack([word_class, topic]),  # (T, d_model)
-    W_Q=eye,
-    W_K=eye,
-    W_V=eye,
-    W_O=eye,
-    H=2,
-    allow=np.ones((3, 3), bool),
-    scaled=True,
-)
+start = {
+    "X": np.hstack([word_class, topic]),  # (T, d_model)
+    "W_Q": eye,
+    "W_K": eye,
+    "W_V": eye,
+    "W_O": eye,
+    "H": 2,
+    "allow": np.ones((3, 3), bool),
+    "scaled": True,
+}
 draw = np.random.default_rng(0).normal
 names = ("X", "W_Q", "W_K", "W_V", "W_O")
 shapes = [(4, 6)] + 4 * [(6, 6)]
@@ -58,7 +58,7 @@ presets = {
     | {"W_O": np.block([[half, half], [half, -half]])},
 }
 results = {name: layer(**preset) for name, preset in presets.items()}
-for name, (A, Z, Y) in results.items():
+for name, (A, _, Y) in results.items():
     print(name, A.shape, Y.shape)
 # --8<-- [end:presets]
 
@@ -105,7 +105,8 @@ A_narrow = layer(**start | {"H": 6})[0]
 Y_double = layer(**start | {"W_V": 2 * eye})[2]
 
 assert A_tie[0, 0, 1] == A_tie[0, 0, 2]
-assert (A_start == A_mixed).all() and (A_word[1] == A_start[1]).all()
+assert (A_start == A_mixed).all()
+assert (A_word[1] == A_start[1]).all()
 assert np.allclose(A_causal[:, 2], A_start[:, 2], rtol=0, atol=1e-15)
 print(A_word[0])
 print(A_nothing[0])

@@ -300,10 +300,10 @@ def test_broken_address_falls_back(language, playground):
     agree(fresh, chapter)
 
 
-@pytest.mark.parametrize("address", ["#questions", "#%", "#nowhere"])
-def test_other_anchors_are_left_alone(address, playground):
-    page = playground("en", address)
-    assert page.url.endswith(address)
+@pytest.mark.parametrize("anchor", ["#questions", "#%", "#nowhere"])
+def test_other_anchors_are_left_alone(anchor, playground):
+    page = playground("en", anchor)
+    assert page.url.endswith(anchor)
     assert page.locator(".playground .status").text_content() == ""
     agree(page, computed(preset("two-heads")))
 

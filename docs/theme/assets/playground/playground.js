@@ -40,7 +40,7 @@ class Playground {
     this.redoing = this.button("redo", () => this.travel(this.future, this.past), { disabled: true });
     const steps = row(this.undoing, this.redoing, this.button("reset", () => this.to(this.first)));
     this.root.replaceChildren(...(this.small ? [] : [row(...this.examples())]), steps, this.editors,
-      this.status, this.results, this.small ? make("p", {}, this.link) : this.copies(row));
+      this.results, this.status, this.small ? make("p", {}, this.link) : this.copies(row));
     this.results.addEventListener("click", event => this.pick(event));
     this.results.addEventListener("keydown", rove);
   }
@@ -56,12 +56,12 @@ class Playground {
   }
 
   copies(row) {
-    this.code = make("code");
+    this.code = make("code", { tabindex: 0 }); // it scrolls
     return make("div", {},
       row(this.button("copy_link", () => this.copy(location.href)),
         this.button("copy_code", () => this.copy(this.code.textContent))),
       make("details", { class: "code" }, make("summary", {}, this.word("code")),
-        make("pre", { tabindex: 0 }, this.code)));
+        make("pre", {}, this.code)));
   }
 
   async copy(text) {
@@ -84,6 +84,7 @@ class Playground {
     if (!isFinite(attend(next))) throw new Refusal("overflow");
     this.state = next;
     this.drawResults();
+    describe(this);
   }
 
   // The reader is done with a change: it can be undone, and is in the address.
@@ -125,7 +126,6 @@ class Playground {
     this.undoing.disabled = !this.past.length;
     this.redoing.disabled = !this.future.length;
     this.say("done", { T: this.state.X.length, d: this.state.X[0].length, H: this.state.H });
-    describe(this);
     this.writeAddress();
   }
 
