@@ -63,7 +63,9 @@ class Playground:
 
 def _figure(caption: str, rows: np.ndarray, write: Callable[[str], str], columns=None) -> str:
     queries = [f"token {i}" for i in range(len(rows))]
-    table = WeightTable(rows, keys=columns, queries=queries).to_html(write)
+    table = WeightTable(rows, keys=columns, queries=queries).to_html(
+        lambda text: "" if columns and "key" in text else write(text)  # its columns are no keys
+    )
     return f"<figure>{table}<figcaption>{escape(caption)}</figcaption></figure>"
 
 

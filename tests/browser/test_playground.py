@@ -414,7 +414,7 @@ def test_traced_computation_is_right(language, seed, playground):
         state = random_state(rng)
     page = playground(language, "#" + address_of(state))
     for view, kinds in {
-        "all": ("weights-1-1-0", "concat-1-1", "output-0-1"),
+        "all": ("weights-1-1-0", "concat-1-1", "output-1-0"),
         "mean": ("mean-1-0",),
         "differences": ("differences-1-1-0",),
     }.items():
