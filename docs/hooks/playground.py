@@ -58,7 +58,7 @@ class Playground:
             drawn.append(_figure(words[kind], rows, write, columns))
         title = escape(words["presets"][name])
         tables = f'<div class="tables">{"".join(drawn)}</div>'
-        return f'<p id="{name}"><strong>{title}</strong></p>{tables}'
+        return f'<div id="{name}"><strong>{title}</strong></div>{tables}'
 
 
 def _figure(caption: str, rows: np.ndarray, write: Callable[[str], str], columns=None) -> str:
