@@ -27,6 +27,7 @@ PROCESSES = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spaw
 sys.path[:0] = [str(ROOT), str(ROOT / "docs"), str(ROOT / "docs/hooks")]  # this mha, these hooks
 
 import checks  # noqa: E402
+import runner  # noqa: E402
 from mkdocs.exceptions import Abort  # noqa: E402
 from places import DOCS, example_of, html_of  # noqa: E402
 from pymdownx.inlinehilite import InlineHiliteException  # noqa: E402
@@ -70,6 +71,7 @@ def build(out: Path, on_unfinished: Callable[[list[str]], None] | None = None) -
     refuse(unfit(out))
     (on_unfinished or refuse)(checks.check_source(DOCS))
     out.parent.mkdir(parents=True, exist_ok=True)
+    runner.fetch()
     with scratch_folder(out) as scratch, parity_matrix(scratch):
         refuse(run_languages(scratch, build_language))
         refuse(run_examples(scratch))

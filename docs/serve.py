@@ -96,7 +96,8 @@ def changes() -> Iterator[list[Path]]:
 
     Folders are watched, as editors replace files.
     """
-    folders = [ROOT, ROOT / "mha", DOCS, *(path for path in DOCS.rglob("*") if path.is_dir())]
+    inside = (path for path in DOCS.rglob("*") if "node_modules" not in path.parts)
+    folders = [ROOT, ROOT / "mha", DOCS, *(path for path in inside if path.is_dir())]
     options = {"debounce": 100, "rust_timeout": 100, "yield_on_timeout": True, "recursive": False}
     for found in watchfiles.watch(*folders, **options):
         paths = [Path(path) for _, path in found]

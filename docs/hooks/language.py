@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from mkdocs.utils import get_relative_url
 from stamp import stamp
-from words import DEFAULT, WORDS
+from words import WORDS, prefix
 
 
 def on_config(config):
@@ -22,7 +22,7 @@ def on_config(config):
         f"{words['built_with']} Python {built.python} · NumPy {built.numpy} · "
         f"PyTorch {built.torch} · {built.processor} · {words['commit']} {built.commit}"
     )
-    root = config.site_url.removesuffix(_prefix(language))
+    root = config.site_url.removesuffix(prefix(language))
     config.extra.update(
         words=words,
         alternate=True,  # Material then shows partials/alternate.html
@@ -44,12 +44,12 @@ def on_env(env, config, files):
 
     def below_root(other: str, page) -> str:
         """The page's path in a language, below the root of all languages."""
-        return _prefix(other) + (page.url if page else "")
+        return prefix(other) + (page.url if page else "")
 
     def to_language(other: str, page) -> str:
         """The way from a page to itself in another language; from no page (404), to its home."""
         if page is None:
-            return urlsplit(config.extra["site_root"]).path + _prefix(other)
+            return urlsplit(config.extra["site_root"]).path + prefix(other)
         return get_relative_url(below_root(other, page), below_root(language, page))
 
     env.globals.update(below_root=below_root, to_language=to_language, languages=WORDS)
@@ -58,9 +58,5 @@ def on_env(env, config, files):
 
 def on_page_context(context, page, config, nav):
     """Keep one choice of colours for all languages: Material stores it under this address."""
-    here = _prefix(config.theme["language"]) + page.url
+    here = prefix(config.theme["language"]) + page.url
     config.extra["scope"] = get_relative_url(".", here)
-
-
-def _prefix(language: str) -> str:
-    return "" if language == DEFAULT else f"{language}/"

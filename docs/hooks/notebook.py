@@ -82,9 +82,7 @@ def _lay_archive(page, config, files) -> str:
         lambda match: f"]({config.site_url}{_url(match, files)})",
         source.read_text("utf-8"),
     )
-    content = {source.name: _folded(notebook).encode()}
-    for path in (ROOT / "LICENSE", *(ROOT / "mha").glob("*.py")):
-        content[path.relative_to(ROOT).as_posix()] = path.read_bytes()
+    content = {source.name: _folded(notebook).encode(), **package()}
     target.parent.mkdir(parents=True, exist_ok=True)
     target.with_name(f"{source.stem}.zip").write_bytes(bundle(content))
     return f"{source.stem}.zip"
@@ -97,6 +95,12 @@ def _folded(notebook: str) -> str:
         if cell["cell_type"] == "markdown" and "".join(cell["source"]).startswith("#### "):
             cell["metadata"]["jp-MarkdownHeadingCollapsed"] = True
     return json.dumps(book, ensure_ascii=False, indent=1) + "\n"
+
+
+def package() -> dict[str, bytes]:
+    """The files of `mha`, by their path."""
+    paths = (ROOT / "LICENSE", *(ROOT / "mha").glob("*.py"))
+    return {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in paths}
 
 
 def bundle(files: dict[str, bytes]) -> bytes:

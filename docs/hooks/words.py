@@ -15,6 +15,11 @@ _NUMBER = re.compile(
 )
 
 
+def prefix(language: str) -> str:
+    """Where a language lives, below the root of the site."""
+    return "" if language == DEFAULT else f"{language}/"
+
+
 def localise(text: str, words: dict) -> str:
     """Rewrite each number that Python's format() made: 1,234.5 and 1.1e-16, in this language."""
 

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 ROOT = Path(__file__).parents[2]
 MADE_OF = ("docs", "mha", "mkdocs.yml")  # what a site is made of
 SCRIPTS = ("docs/build.py", "docs/checks.py", "docs/serve.py")
-OWN_MODULES = ("build", "serve", "checks", "current", "places", "words", "stamp", "mha")
+OWN_MODULES = ("build", "serve", "checks", "current", "places", "words", "stamp", "mha", "runner")
 
 INDEX = f"""---
 title: Beranda
@@ -94,6 +94,13 @@ class Project:
         """Put a notebook into both languages."""
         for language in ("id", "en"):
             self.files[f"docs/{language}/lab.ipynb"] = notebook(*code)
+
+    def add_python(self) -> Path:
+        """Give it what the Run buttons need; return the folder."""
+        (self.root / "docs/browser").mkdir(parents=True)
+        for path in (ROOT / "docs/browser").iterdir():  # node_modules, too, which is large
+            (self.root / "docs/browser" / path.name).symlink_to(path)
+        return self.root / "docs/browser"
 
     def build(self) -> SimpleNamespace:
         """Run the project's own build.py."""

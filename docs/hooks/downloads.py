@@ -1,0 +1,74 @@
+"""Each page's code to take along: as a script, as a notebook, and the package that both import."""
+
+import re
+from pathlib import Path
+
+import checks
+import nbformat
+from examples import example_of, sections
+from mkdocs.utils import get_relative_url
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from notebook import bundle, package
+from words import DEFAULT, WORDS, prefix
+
+INCLUDE = re.compile(r'--8<-- "[\w.]+:(?P<section>[\w-]+)"')
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Lay the two files beside the page."""
+    example = example_of(page)
+    if example.exists():
+        parts, target = sections(example), Path(page.file.abs_dest_path).parent
+        target.mkdir(parents=True, exist_ok=True)
+        (target / example.name).write_text(script(parts), "utf-8")
+        cells = notebook_cells(
+            markdown, parts, page.meta.get("description", ""), page.canonical_url
+        )
+        notebook = new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
+        nbformat.validate(notebook)
+        nbformat.write(notebook, target / f"{example.stem}.ipynb")
+
+
+def on_page_content(html, page, config, files):
+    """Link to them at the end."""
+    example = example_of(page)
+    if not example.exists():
+        return None
+    language = config.theme["language"]
+    addresses = {
+        "script": example.name,
+        "notebook": f"{example.stem}.ipynb",
+        "package": get_relative_url("mha.zip", prefix(language) + page.url),
+    }
+    links = {
+        key: f'<a href="{address}" download>{Path(address).name}</a>'
+        for key, address in addresses.items()
+    }
+    sentence = WORDS[language]["take_along"].format(**links)
+    return f"{html}\n<p data-search-exclude><small>{sentence}</small></p>"
+
+
+def on_post_build(config):
+    """Lay the package into the site, once for all languages."""
+    if config.theme["language"] == DEFAULT:
+        Path(config.site_dir, "mha.zip").write_bytes(bundle(package()))
+
+
+def script(parts: dict[str, str]) -> str:
+    """An example without the marks of its sections."""
+    return "\n\n".join(code.strip("\n") + "\n" for code in parts.values())
+
+
+def notebook_cells(markdown: str, parts: dict[str, str], description: str, address: str) -> list:
+    """The page's title, and each section under its heading, which links to the page."""
+    cells = []
+    for heading in checks.skeleton(markdown):
+        names = [found["section"] for line in heading["code"] if (found := INCLUDE.match(line))]
+        if heading["level"] == 1 or names:
+            title = re.sub(r"^#+ | *\{ *#[\w-]+ *\}\s*$", "", heading["line"])
+            text = f"{'#' * heading['level']} [{title}]({address}#{heading['id']})"
+            text += f"\n\n{description}" if heading["level"] == 1 else ""
+            cells.append(new_markdown_cell(text, id=f"about-{heading['id']}"))
+        cells += [new_code_cell(parts[name].strip("\n"), id=name) for name in names]
+    return cells
