@@ -60,7 +60,7 @@ def script(parts: dict[str, str]) -> str:
     return "\n\n".join(code.strip("\n") + "\n" for code in parts.values())
 
 
-def notebook_cells(markdown: str, parts: dict[str, str], description: str, address: str) -> list:
+def notebook_cells(markdown: str, parts: dict[str, str], about: str, address: str) -> list:
     """The page's title, and each section under its heading, which links to the page."""
     cells = []
     for heading in checks.skeleton(markdown):
@@ -68,7 +68,7 @@ def notebook_cells(markdown: str, parts: dict[str, str], description: str, addre
         if heading["level"] == 1 or names:
             title = re.sub(r"^#+ | *\{ *#[\w-]+ *\}\s*$", "", heading["line"])
             text = f"{'#' * heading['level']} [{title}]({address}#{heading['id']})"
-            text += f"\n\n{description}" if heading["level"] == 1 else ""
+            text += f"\n\n{about}" if heading["level"] == 1 else ""
             cells.append(new_markdown_cell(text, id=f"about-{heading['id']}"))
         cells += [new_code_cell(parts[name].strip("\n"), id=name) for name in names]
     return cells

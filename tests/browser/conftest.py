@@ -1,17 +1,12 @@
 """The finished site in a real Chromium, served under a sub-path as a project page is."""
 
-import contextlib
-import functools
-import http.server
 import os
 import shutil
-import threading
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
+from served import SITE, serving
 
-SITE = Path(__file__).parents[2] / "site"
 SUB_PATH = "a/sub-path"
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = [
@@ -32,13 +27,6 @@ def root_address():
         yield host
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files without a line for each."""
-
-    def log_message(self, *_):
-        """Say nothing."""
-
-
 @pytest.fixture(scope="session")
 def address(tmp_path_factory):
     """Where the site is served: below a sub-path."""
@@ -46,19 +34,6 @@ def address(tmp_path_factory):
     shutil.copytree(SITE, root / SUB_PATH)
     with serving(root) as host:
         yield f"{host}{SUB_PATH}/"
-
-
-@contextlib.contextmanager
-def serving(folder: Path):
-    """A server on this machine for the files of a folder."""
-    if not (SITE / "index.html").exists():
-        pytest.fail("no site: run `nox -s docs` first")
-    handler = functools.partial(Quiet, directory=folder)
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
 
 
 @pytest.fixture(scope="session")
