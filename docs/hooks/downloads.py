@@ -46,7 +46,7 @@ def on_page_content(html, page, config, files):
         for key, address in addresses.items()
     }
     sentence = WORDS[language]["take_along"].format(**links)
-    return f"{html}\n<p data-search-exclude><small>{sentence}</small></p>"
+    return f'{html}\n<p class="take-along" data-search-exclude>{sentence}</p>'
 
 
 def on_post_build(config):
