@@ -5,10 +5,11 @@ from pathlib import Path
 
 import checks
 import nbformat
-from examples import example_of, sections
+from examples import sections
 from mkdocs.utils import get_relative_url
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from notebook import bundle, package
+from places import example_of
 from words import DEFAULT, WORDS, prefix
 
 INCLUDE = re.compile(r'--8<-- "[\w.]+:(?P<section>[\w-]+)"')
@@ -17,7 +18,7 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 def on_page_markdown(markdown, page, config, files):
     """Lay the two files beside the page."""
-    example = example_of(page)
+    example = example_of(page.file.src_uri)
     if example.exists():
         parts, target = sections(example), Path(page.file.abs_dest_path).parent
         target.mkdir(parents=True, exist_ok=True)
@@ -32,7 +33,7 @@ def on_page_markdown(markdown, page, config, files):
 
 def on_page_content(html, page, config, files):
     """Link to them at the end."""
-    example = example_of(page)
+    example = example_of(page.file.src_uri)
     if not example.exists():
         return None
     language = config.theme["language"]
@@ -49,9 +50,10 @@ def on_page_content(html, page, config, files):
     return f'{html}\n<p class="take-along" data-search-exclude>{sentence}</p>'
 
 
-def on_post_build(config):
-    """Lay the package into the site, once for all languages."""
+def on_env(env, config, files):
+    """Lay the package into the site, once for all languages; serve.py, too, comes by here."""
     if config.theme["language"] == DEFAULT:
+        Path(config.site_dir).mkdir(exist_ok=True)
         Path(config.site_dir, "mha.zip").write_bytes(bundle(package()))
 
 

@@ -14,12 +14,12 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from examples import EXAMPLES, example_of
 from mkdocs.exceptions import PluginError
 from mkdocs.utils import get_relative_url
+from places import DOCS, EXAMPLES, example_of
 from words import DEFAULT, WORDS, localise, prefix
 
-BROWSER = Path(__file__).parents[1] / "browser"
+BROWSER = DOCS / "browser"
 PYODIDE = BROWSER / "node_modules/pyodide"
 LOCK, INSTALLED = BROWSER / "package-lock.json", BROWSER / "node_modules/installed"
 FROM_NPM = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
@@ -59,7 +59,7 @@ def installed() -> bool:
 
 def on_page_content(html, page, config, files):
     """Mark the pages whose example the reader can run; the theme adds the buttons."""
-    example = example_of(page)
+    example = example_of(page.file.src_uri)
     if not (installed() and example.exists() and runs_with_numpy_alone(example, page.printed)):
         return
     language = config.theme["language"]
@@ -83,7 +83,7 @@ def on_post_build(config):
 
 def runs_with_numpy_alone(example: Path, printed: str) -> bool:
     """Does it print the same where there is no torch?"""
-    command = [sys.executable, "-c", ONLY_NUMPY, example, EXAMPLES.parents[1], EXAMPLES]
+    command = [sys.executable, "-c", ONLY_NUMPY, example, DOCS.parent, EXAMPLES]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
     return done.returncode == 0 and done.stdout == printed
 

@@ -15,7 +15,8 @@ from types import SimpleNamespace
 ROOT = Path(__file__).parents[2]
 MADE_OF = ("docs", "mha", "mkdocs.yml")  # what a site is made of
 SCRIPTS = ("docs/build.py", "docs/checks.py", "docs/serve.py")
-OWN_MODULES = ("build", "serve", "checks", "current", "places", "words", "stamp", "mha", "runner")
+HOOKS = ("current", "examples", "notebook", "places", "runner", "stamp", "words")  # imported ones
+OWN_MODULES = ("build", "serve", "checks", "mha", *HOOKS)
 
 INDEX = f"""---
 title: Beranda
