@@ -53,7 +53,7 @@ def test_button_says_how_much_it_loads(site):
     assert 5 < packed < raw < 30
     for page, mark in (("two-heads", ","), ("en/two-heads", ".")):
         soup = BeautifulSoup((site / page / "index.html").read_text("utf-8"), "html.parser")
-        label = soup.find(id="runner").find("button").get_text()
+        label = soup.find(id="runner").find("button").string
         assert f"({packed:.1f}–{raw:.1f} MB)".replace(".", mark) in label
 
 
