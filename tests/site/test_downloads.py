@@ -46,7 +46,7 @@ def test_script_prints_what_the_page_shows(name, site, reader):
     shutil.copy(ours, reader)
     done = subprocess.run([sys.executable, ours.name], cwd=reader, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == checks.shown_output(ours.with_name("index.html"))
+    assert done.stdout == checks.Finished(ours.with_name("index.html")).output()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -58,7 +58,7 @@ def test_notebook_prints_what_the_page_shows(name, site, reader):
     nbclient.NotebookClient(ours, resources={"metadata": {"path": str(reader)}}).execute()
     outputs = [output for cell in ours.cells for output in cell.get("outputs", ())]
     printed = [output.text for output in outputs if output.get("name") == "stdout"]
-    assert "".join(printed) == checks.shown_output(folder_of(site, name) / "index.html")
+    assert "".join(printed) == checks.Finished(folder_of(site, name) / "index.html").output()
 
 
 @pytest.mark.parametrize("prefix", ["", "en"])
