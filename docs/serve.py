@@ -53,13 +53,15 @@ def main() -> int:
     address, out = f"http://127.0.0.1:{port}/", ROOT / "site"
     os.environ.setdefault("SITE_URL", address)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the files' server ends, too
+    changed = changes()
+    next(changed)  # from here on no change is missed
     whole = attempt(build, out, remind)
     out.mkdir(exist_ok=True)
     server = [sys.executable, "-m", "http.server", f"{port}", "--bind", "127.0.0.1", "-d", f"{out}"]
     with tempfile.NamedTemporaryFile("w") as log, subprocess.Popen(server, stderr=log) as running:
         print(f"Serving {address}; Ctrl+C ends it.", flush=True)
         try:
-            follow(out, whole, Path(log.name))
+            follow(changed, out, whole, Path(log.name))
         except KeyboardInterrupt:
             pass
         finally:
@@ -67,11 +69,11 @@ def main() -> int:
     return 0
 
 
-def follow(out: Path, whole: bool, log: Path) -> None:
+def follow(changed: Iterator[list[Path]], out: Path, whole: bool, log: Path) -> None:
     """Build what changes; everything, as long as the last attempt at everything has failed."""
     stale: set[str] = set()
     failed = False
-    for paths in changes():
+    for paths in changed:
         if paths:
             print("changed:", *sorted(os.path.relpath(path, ROOT) for path in paths), flush=True)
             pages = touched(paths)
@@ -86,8 +88,9 @@ def follow(out: Path, whole: bool, log: Path) -> None:
             group = next_of(stale, last_asked_for(log))
             failed = not attempt(patch, out, group)
             stale = stale if failed else stale - group
+            if not failed and not stale:
+                remind(checks.check_source(DOCS))
         if failed or not stale:
-            remind(checks.check_source(DOCS))
             print("failed" if failed else "done", flush=True)
 
 

@@ -66,7 +66,8 @@ def notebook_cells(markdown: str, parts: dict[str, str], about: str, address: st
     """The page's title, and each section under its heading, which links to the page."""
     cells = []
     for heading in checks.skeleton(markdown):
-        names = [found["section"] for line in heading["code"] if (found := INCLUDE.match(line))]
+        found = (INCLUDE.match(line) for line in heading["code"])
+        names = [match["section"] for match in found if match and match["section"] in parts]
         if heading["level"] == 1 or names:
             title = re.sub(r"^#+ | *\{ *#[\w-]+ *\}\s*$", "", heading["line"])
             text = f"{'#' * heading['level']} [{title}]({address}#{heading['id']})"

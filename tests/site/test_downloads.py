@@ -85,7 +85,7 @@ def test_notebook_has_the_headings_of_its_page(name, prefix, site):
 def test_page_offers_them(name, prefix, site):
     folder = folder_of(site, name, prefix)
     soup = BeautifulSoup((folder / "index.html").read_text("utf-8"), "html.parser")
-    links = [link["href"] for link in soup.select("article a[download]")]
+    links = [link["href"] for link in soup.select(".take-along a[download]")]
     assert [os.path.basename(link) for link in links] == [f"{name}.py", f"{name}.ipynb", "mha.zip"]
     assert (folder / links[2]).resolve() == (site / "mha.zip").resolve()
 
