@@ -202,10 +202,11 @@ def test_keyboard_alone(runner):
     keys = page.page.keyboard
     page.page.locator("article a").first.focus()
     focused = "document.activeElement.textContent"
-    for _ in range(40):
+    for _ in range(200):
         keys.press("Tab")
         if page.page.evaluate(focused) == page.words["first"]:
             break
+    assert page.page.evaluate(focused) == page.words["first"]
     keys.press("Tab")
     assert page.page.evaluate(focused) == page.words["edit"]
     keys.press("Enter")

@@ -102,9 +102,14 @@ function open(block) {
   const area = document.createElement("textarea");
   Object.assign(area, { value: block.original, spellcheck: false, autocapitalize: "off", autocomplete: "off", wrap: "off" });
   area.setAttribute("aria-label", `${words.code} ${block.number + 1}`);
-  area.rows = block.original.split("\n").length;
+  const fit = () => {
+    const lines = area.value.split("\n");
+    area.rows = lines.length;
+    area.cols = Math.max(...lines.map(line => line.length)) + 2;
+  };
+  fit();
   area.oninput = () => {
-    area.rows = area.value.split("\n").length;
+    fit();
     if (!active) block.status.textContent = "";
     draw();
   };
