@@ -1,9 +1,26 @@
-"""What no reader needs stays out of the site: source maps and the search's other languages."""
+"""What no reader needs stays out of the site, and what few need is loaded late."""
+
+from pathlib import Path
+
+from mkdocs.exceptions import PluginError
+
+# Opened as a file, the theme reads the index of its search when the search is used; let it do so
+# everywhere, as the index weighs more than all the rest of a page.
+AT_ONCE, WHEN_USED = '$(location.protocol!=="file:")', "$(!1)"
 
 
 def on_files(files, config):
-    """Leave these files of the theme where they are."""
+    """Leave source maps and the search's other languages where they are."""
     for file in list(files):
         if file.src_uri.endswith(".map") or "/lunr/" in file.src_uri:
             files.remove(file)
     return files
+
+
+def on_post_build(config):
+    """Let the search load its index when it is used."""
+    (bundle,) = Path(config.site_dir).glob("assets/javascripts/bundle.*.js")
+    script = bundle.read_text("utf-8")
+    if script.count(AT_ONCE) != 1:
+        raise PluginError(f"{bundle.name}: the theme has changed; {AT_ONCE} is not there once")
+    bundle.write_text(script.replace(AT_ONCE, WHEN_USED), "utf-8")

@@ -176,3 +176,16 @@ def test_print_hides_what_paper_can_not_use(watch):
     for part in (".md-header", ".md-sidebar--primary", ".md-clipboard"):
         assert opened.locator(part).first.is_hidden()
     assert opened.locator("table.weights").first.is_visible()
+
+
+def test_search_loads_its_index_when_it_is_used(watch):
+    watched = watch()
+    asked = []
+    watched.page.on("request", lambda request: asked.append(request.url))
+    opened = watched.open("one-head/")
+    opened.wait_for_load_state("networkidle")
+    assert not [url for url in asked if "search_index" in url]
+    opened.keyboard.press("s")
+    opened.keyboard.type("luapan")
+    opened.locator(".md-search-result__link").first.wait_for()
+    assert [url for url in asked if "search_index" in url]
