@@ -147,7 +147,7 @@ AS_GIVEN = (
 )
 ZERO_SCORE = (
     "Skor nol bukan bobot nol: exp(0) sama dengan satu. Skor yang ditutup menjadi -inf.",
-    "A score of zero is no weight of zero: exp(0) is one. A blocked score becomes -inf.",
+    "A score of zero is not a weight of zero: exp(0) is one. A blocked score becomes -inf.",
 )
 MASK_IGNORED = (
     "Mask-nya tidak dipakai: key yang ditutup pun mendapat bobot.",
@@ -247,13 +247,13 @@ EXERCISES = {
         ),
         Mistake(
             lambda: np.full(3, 1 / 3),
-            "Baris ini tidak menjadi rata: yang dihitung selisih antarskor, bukan perbandingannya.",
+            "Baris ini tidak menjadi rata: yang menentukan selisih skor, bukan perbandingannya.",
             "The row does not get flat: what counts is the scores' difference, not their ratio.",
         ),
         Mistake(
             overflowing_softmax,
             "exp meluap. Kurangi dulu semua skor dengan skor terbesar; bobotnya tidak berubah.",
-            "exp overflows. Take the largest score away from all first; no weight changes.",
+            "exp overflows. Subtract the largest score from all first; the weights do not change.",
         ),
     ),
     "one_key": Exercise(
@@ -275,12 +275,13 @@ EXERCISES = {
         Mistake(
             lambda: np.full(3, np.nan),
             "Itu nol dibagi nol. Di mha, bobot query yang tidak boleh memperhatikan apa pun nol.",
-            "That is zero by zero. In mha, a query that may attend to nothing has weights of zero.",
+            "That is zero divided by zero. In mha, a query that may attend to nothing has weights "
+            "of zero.",
         ),
         Mistake(
             lambda: softmax(np.full(3, np.finfo(float).min)),
-            "Itu hasil skor yang sangat kecil, tetapi berhingga. Yang ditutup harus berbobot nol.",
-            "That is what very small but finite scores give. What is blocked has a weight of zero.",
+            "Itu hasil skor yang sangat rendah, tetapi berhingga. Yang ditutup harus berbobot nol.",
+            "That is what very low but finite scores give. What is blocked has a weight of zero.",
         ),
         Mistake(lambda: softmax(SCORES), *MASK_IGNORED),
     ),
@@ -460,8 +461,8 @@ EXERCISES = {
         lambda: weights(TOKENS[ORDER]),
         Mistake(
             lambda: weights(TOKENS),
-            "Bobotnya ikut berpindah bersama tokennya: attention tidak mengabaikan urutan masukan.",
-            "The weights move with their tokens: attention does not ignore the order of its input.",
+            "Bobotnya ikut berpindah bersama tokennya: attention ekuivarian, bukan invarian.",
+            "The weights move with their tokens: attention is equivariant, not invariant.",
         ),
         Mistake(
             lambda: weights(TOKENS)[:, ORDER],
@@ -526,7 +527,7 @@ EXERCISES = {
         Mistake(
             lambda: 2 * 10 * 10 * 6,
             "Head dihitung selebar penuh: di dalam satu head, satu skor butuh d_k perkalian.",
-            "Each head is counted at full width: inside one head, a score takes d_k products.",
+            "Each head is counted at full width: inside a head, a score takes d_k multiplications.",
         ),
         Mistake(
             lambda: 10 * 10 * 3,
@@ -536,7 +537,7 @@ EXERCISES = {
         Mistake(
             lambda: 2 * 10 * 10,
             "Itu banyaknya skor. Setiap skor masih butuh d_k perkalian.",
-            "That is the number of scores. Each of them takes d_k products.",
+            "That is the number of scores. Each of them takes d_k multiplications.",
         ),
         Mistake(
             lambda: 10 * 6 * 6,
