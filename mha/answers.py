@@ -65,6 +65,7 @@ LAYER = Projections(W_Q, W_K, W_V, W_O)
 HEADS = _RNG.normal(size=(2, 4, 3))  # (H, T, d_v)
 ORDER = np.array([2, 0, 3, 1])
 NEAR = np.abs(np.subtract.outer(range(4), range(4))) <= 1  # (T, T), True = may attend
+NEAR[0, 3] = True  # so that rows and columns differ
 
 
 def row(x: Array, scale: float | None = None) -> Array:
@@ -585,6 +586,11 @@ EXERCISES = {
         Mistake(
             lambda: layer(weigh=lambda scores: softmax(scores * NEAR)),
             *ZERO_SCORE,
+        ),
+        Mistake(
+            lambda: output(allow=NEAR.T),
+            "Mask-nya ditranspos: barisnya adalah query, kolomnya key.",
+            "The mask is transposed: its rows are queries, its columns keys.",
         ),
         ask=lambda repaired: repaired(LAYER, 2)(TOKENS.copy(), NEAR.copy()),
     ),

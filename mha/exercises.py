@@ -36,6 +36,10 @@ VALUES = Text(
     id="Bentuknya benar, isinya keliru.",
     en="The shape is right, the values are not.",
 )
+TRUTH = Text(
+    id="Yang diminta True dan False, bukan bilangan.",
+    en="True and False are asked for, not numbers.",
+)
 
 _language = "en"
 
@@ -103,6 +107,8 @@ def _judge(exercise: Exercise, answer: Any) -> tuple[Any, ...]:
     if _is_open(answer):
         return ("open",)
     got = _array(answer, right)
+    if right.dtype.kind == "b" != got.dtype.kind:
+        return "wrong", TRUTH
     tolerance = TOLERANCE if right.dtype.kind == "f" else 0
     if _same(got, right, tolerance):
         return ("right",)
@@ -120,15 +126,16 @@ def _is_open(answer: Any) -> bool:
 
 def _array(answer: Any, right: NDArray[Any]) -> NDArray[Any]:
     """The answer as an array of the right kind."""
-    boolean = right.dtype.kind == "b"
-    wanted = f"{'True and False' if boolean else 'numbers'} in shape {right.shape}"
+    wanted = f"{'True and False' if right.dtype.kind == 'b' else 'numbers'} in shape {right.shape}"
     if hasattr(answer, "detach"):  # a tensor, perhaps one with a gradient
         answer = answer.detach().cpu()
+        answer = answer.double() if answer.is_floating_point() else answer
     try:
         got = np.asarray(answer)
-    except ValueError as error:  # rows of different lengths
+        got = got.astype(float) if got.dtype.kind == "O" else got  # fractions, for instance
+    except (ValueError, TypeError, RuntimeError) as error:  # rows of different lengths, words
         raise TypeError(f"answer: expected {wanted}, got {answer!r}") from error
-    if got.dtype.kind not in ("b" if boolean else "iuf"):
+    if got.dtype.kind not in ("biuf" if right.dtype.kind == "b" else "iuf"):
         raise TypeError(f"answer: expected {wanted}, got {got.dtype} in shape {got.shape}")
     return got
 

@@ -408,7 +408,10 @@ def _fit(name: str, mask: A, legal: list[Shape]) -> A:
     """The mask with one axis for the heads, after checking its shape."""
     size = tuple(mask.shape)
     for full in legal:
-        if len(size) == len(full) and all(m in (1, n) for m, n in zip(size, full, strict=True)):
+        if len(size) == len(full) and all(
+            m == 1 or m == n  # torch.compile would take `m in (1, n)` for False
+            for m, n in zip(size, full, strict=True)
+        ):
             return mask[:, None] if len(legal) == len(size) == 3 else mask
     names = " or ".join(str(full) for full in dict.fromkeys(legal))
     raise ValueError(f"{name} must have shape {names} (1 stands for any size), got {size}")

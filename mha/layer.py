@@ -161,10 +161,20 @@ class MultiHeadAttention(nn.Module):
             key, value = (torch.where(seen, x, x.nan_to_num(0, 0, 0)) for x in (key, value))
         k = _heads(self.k_proj(key), d_k)  # (B, H_kv, S, d_k)
         v = _heads(self.v_proj(value), d_k)  # (B, H_kv, S, d_k)
+        self._check_groups(q.shape[-3], k.shape[-3], v.shape[-3])
         dropout_p = self.dropout if self.training else 0.0
         context, weights = _attend(q, k, v, masks, d_k**-0.5, dropout_p, need_weights)
         merged = context.transpose(-3, -2).flatten(-2)  # (B, L, d_model)
         return self.out_proj(merged), weights
+
+    def _check_groups(self, H: int, *H_kv: int) -> None:
+        """Does this process hold the keys of its own heads? On one process it always does."""
+        wanted = [1 if self.num_kv_heads == 1 else H * self.num_kv_heads / self.num_heads] * 2
+        if [*H_kv] != wanted:
+            raise ValueError(
+                f"{H} of {self.num_heads} heads need {wanted[0]:g} of {self.num_kv_heads} keys and "
+                f"values here, got {H_kv[0]} and {H_kv[1]}: cut k_proj and v_proj as q_proj"
+            )
 
     @classmethod
     def from_torch(cls, source: nn.MultiheadAttention) -> MultiHeadAttention:

@@ -35,6 +35,7 @@ def pack(
       and Flax store `(in, H, d_k)`: the first two axes swapped.
     - Weights are `(out, in)`, biases `(out,)`; `num_kv_heads`, H_kv, is `num_heads` by default.
     - `ValueError` for another layout or shapes that do not fit, `TypeError` for different dtypes.
+    - What is returned may share memory with what was given.
 
     Source: `in_proj_weight` of `torch.nn.MultiheadAttention`; `c_attn` and `query_key_value` in
     Hugging Face's transformers; `W_Q` in TransformerLens.
@@ -63,6 +64,7 @@ def unpack(
 
     - `packed` is a weight or a bias in one of the layouts of `pack`; for "einsum", three of them.
     - `ValueError` for another layout or shapes that do not fit, `TypeError` for different dtypes.
+    - What is returned may share memory with what was given.
 
     Source: as for `pack`.
 

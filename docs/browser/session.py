@@ -2,8 +2,10 @@
 
 import io
 import linecache
+import logging
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from types import ModuleType
@@ -32,17 +34,26 @@ def run(blocks: list[str], show: Callable[[int, str, bool], None]) -> None:
     """
     np.set_printoptions(**_PRINT_OPTIONS)
     np.seterr(**_ERRORS)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mha"]:
+        del sys.modules[name]
+    logging.root.handlers.clear()
     before, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
-    try:
-        for number, code in enumerate(blocks):
-            output = Output()
-            with redirect_stdout(output), redirect_stderr(output):
-                error = execute(code, f"<code {number + 1}>")
-            show(number, output.getvalue() + error, bool(error))
-            if error:
-                break
-    finally:
-        sys.modules["__main__"] = before
+    with warnings.catch_warnings():
+        try:
+            run_all(blocks, show)
+        finally:
+            sys.modules["__main__"] = before
+
+
+def run_all(blocks: list[str], show: Callable[[int, str, bool], None]) -> None:
+    """Run one block after the other."""
+    for number, code in enumerate(blocks):
+        output = Output()
+        with redirect_stdout(output), redirect_stderr(output):
+            error = execute(code, f"<code {number + 1}>")
+        show(number, output.getvalue() + error, bool(error))
+        if error:
+            break
 
 
 def execute(code: str, name: str) -> str:

@@ -370,6 +370,7 @@ for name, (model, allow) in models.items():
         loss[name] = loss_of(model, new, allow).item()
     print(f"{name:6}  loss {loss[name]:.2f}")
 print(f"floor   loss {floor:.2f}")
+assert loss["future"] < floor < 1.1 * loss["past"]
 # --8<-- [end:loss]
 
 
@@ -390,6 +391,7 @@ for name, (model, allow) in models.items():
     legal = made[:, 1:] == follow(made[:, :-1])  # (V, T - 1)
     obeyed[name] = legal.double().mean().item()
     print(f"{name:6}  {made[0].tolist()}  {obeyed[name]:.1%}")
+assert obeyed["future"] < 0.5 < 0.9 < obeyed["past"]
 # --8<-- [end:generate]
 
 
@@ -411,4 +413,5 @@ for name, (model, allow) in models.items():
         before, after = (model(s, allow)[0] for s in (sentence, changed))
     moved[name] = (before - after)[0, :-1].abs().max().item()
     print(f"{name:6}  {moved[name] == 0}")
+assert moved["past"] == 0 < moved["future"]
 # --8<-- [end:detect]

@@ -379,3 +379,21 @@ def test_torch_has_no_such_module():
     assert back.num_kv_heads == 6
     report = mha.parity(mha.MultiHeadAttention(**LAYER, num_kv_heads=2), full.to_torch())
     assert not report
+
+
+@pytest.mark.parametrize(("rows", "message"), [(2, "got 2 and 2"), (1, None)])
+def test_shard_without_the_keys_of_its_heads_is_refused(rows, message):
+    """Half of six heads, which share two keys: they need the first key, and no other."""
+    whole = mha.MultiHeadAttention(30, 6, num_kv_heads=2, dtype=torch.float64)
+    shard = copy.deepcopy(whole)
+    for name, heads in (("q_proj", 3), ("k_proj", rows), ("v_proj", rows)):
+        projection = getattr(shard, name)
+        projection.weight = torch.nn.Parameter(projection.weight[: heads * 5])
+        projection.bias = torch.nn.Parameter(projection.bias[: heads * 5])
+    shard.out_proj.weight = torch.nn.Parameter(shard.out_proj.weight[:, :15])
+    x = torch.randn(2, 7, 30, dtype=torch.float64)
+    if message:
+        with pytest.raises(ValueError, match=f"3 of 6 heads need 1 of 2 keys .*{message}"):
+            shard(x)
+    else:
+        assert mha.compare(shard(x)[1], whole(x)[1][:, :3])

@@ -93,7 +93,10 @@ def test_page_without_example_has_no_values(example):
     example.unlink()
     page = begun()
     assert page.printed == ""
-    drawings = {"HeadGrid", "HeadView", "ShapeFlow", "ShapeLedger", "Table", "WeightTable"}
+    drawings = {
+        *("HeadGrid", "HeadView", "Playground"),
+        *("ShapeFlow", "ShapeLedger", "Table", "WeightTable"),
+    }
     assert set(current.page.values) == {"built", *drawings}
     assert examples.on_page_content("<p>Kata.</p>", page, CONFIG, None) is None
     with pytest.raises(PluginError, match="its Python blocks are not the sections of some_page"):

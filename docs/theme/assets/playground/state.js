@@ -88,7 +88,7 @@ export function decode(address) {
     for (const part of address.split("&")) {
       const [key, text, more] = part.split("=");
       if (text === undefined || more !== undefined || !Object.hasOwn(READ, key) || key in given) refuse("address");
-      given[key] = READ[key](text);
+      given[key] = READ[key](key === "names" ? text : decodeURIComponent(text));
     }
     if (!given.X || !given.H) refuse("address");
     if (given.allow === "causal") given.allow = triangle(given.X.length);
@@ -131,7 +131,7 @@ export function numpy(state, code) {
     own: array(state.allow.map(row => row.map(Number)), ", bool") };
   return [
     code.trimEnd(), "", "",
-    `tokens = ${JSON.stringify(state.names).replaceAll('","', '", "')}`,
+    `tokens = [${state.names.map(name => JSON.stringify(name)).join(", ")}]`,
     `X = ${array(state.X, ", float")}`,
     ...MATRICES.map(W => `${W} = ${isEye(state[W]) ? `np.eye(${d})` : array(state[W], ", float")}`),
     `allow = ${masks[mask]}`, "",
