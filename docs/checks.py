@@ -27,7 +27,7 @@ COMPUTED = ".live, .lines, [lang]"  # what is in the other language is the refer
 IN_ITS_LANGUAGE = {"title", "description", "source"}  # of the front matter; the rest is for all
 ADDRESSES = {"href", "src", "poster", "data", "action"}
 READ_OUT = ("title", "alt", "value")  # attributes that a reader sees or hears
-NAMES = "heads?|tokens?|kolom|columns?|baris|rows?|Python"
+NAMES = "heads?|tokens?|kolom|columns?|baris|rows?|Python|Llama"
 
 
 def check_source(docs: Path) -> list[str]:
