@@ -74,6 +74,12 @@ def parity(session: nox.Session) -> None:
 
 
 @nox.session
+def bench(session: nox.Session) -> None:
+    """Measure how fast all this is, and write docs/measured.json."""
+    python(session, "bench/run.py", *session.posargs)
+
+
+@nox.session
 def mutants(session: nox.Session) -> None:
     """Make one small change to mha after another: does a test notice each? Prints the score."""
     python(session, "tests/mha/mutants.py")
@@ -87,11 +93,14 @@ def audit(session: nox.Session) -> None:
 
 @nox.session
 def pin(session: nox.Session) -> None:
-    """Write requirements.txt, with hashes, from the versions in constraints.txt."""
+    """Write both requirements.txt, with hashes, from the versions in constraints.txt."""
     groups = [word for name in GROUPS for word in ("--group", name)]
+    # What Sphinx needs besides stays as bench/requirements.txt has it.
+    sphinx = ["--group", "bench", "-o", "bench/requirements.txt", "-c"]
     pins = Path(session.create_tmp()) / "pins.txt"
     lines = Path("constraints.txt").read_text().splitlines(keepends=True)
     pins.write_text("".join(line for line in lines if not line.startswith("torch==")))
     options = ["--universal", "--generate-hashes", "--python-version", "3.11.5", "--no-annotate"]
     options += ["--custom-compile-command", "nox -s pin", "--no-emit-index-url", "--quiet"]
-    python(session, "-m", "uv", "pip", "compile", *options, *groups, "-o", "requirements.txt", pins)
+    for what in ([*groups, "-o", "requirements.txt"], sphinx):
+        python(session, "-m", "uv", "pip", "compile", *options, *what, pins)

@@ -1,30 +1,29 @@
 """How fast `mha` is and how much memory it takes, beside the simplest that does the same work.
 
 The floor is four Linear layers around torch's own scaled_dot_product_attention, without a check.
+In every comparison all ways run in this one process, in turns, on the same input, in float32 (NumPy
+also in float64), with the threads that torch and the BLAS of NumPy take by themselves.
 """
 
+import contextlib
+import io
 import runpy
 import sys
 import tracemalloc
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 
 import numpy as np
 import torch
-from timing import ROOT, cpu_and_wall, exponent, in_turns, peak_of, record
+from timing import BYTES, ROOT, SECONDS, compare, cpu_and_wall, exponent, in_turns, peak_of, timed
+from torch.profiler import ProfilerActivity, profile
 
 import mha
 
 SIZES = (8, 128, 256, 8), (1, 1024, 512, 8), (1, 4096, 512, 8)  # (B, T, d_model, H)
-LONG = [size for size in SIZES if size[1] >= 1024]
 LENGTHS = 512, 1024, 2048, 4096, 8192
-
-
-def main() -> None:
-    """Measure everything, print it, and write it down."""
-    parts = without_weights, with_weights, tiny, growth, memory, numpy_speed, numpy_memory, imports
-    chosen = [part for part in parts if part.__name__ in sys.argv[1:]] or parts
-    rows = [row for part in chosen for row in part()]
-    if chosen is parts:
-        record("package", rows)
+TORCH_FITS = 4096  # the longest for which torch's own layer gets by without gigabytes
 
 
 class Floor(torch.nn.Module):
@@ -64,114 +63,122 @@ def backward(way, x) -> None:
     way(x.detach().requires_grad_()).sum().backward()
 
 
-def row(what: str, size, limit: float, step, x, ours, other) -> dict:
-    """Two ways of one step, in turns."""
-    ways = (lambda: step(ours, x)), (lambda: step(other, x))
-    named = {"what": what, "size": list(size), "step": step.__name__, "limit": limit}
-    return show({**named, **in_turns(*ways)})
+STEPS = {"forward": forward, "forward + backward": backward}
 
 
-def show(line: dict) -> dict:
-    """Print what was measured while the rest still runs."""
-    print(*(f"{x:.4g}" if isinstance(x, float) else x for x in line.values()), flush=True)
-    return line
+def turns(step, x, **ways) -> dict:
+    """Seconds of one step of each way."""
+    return in_turns({name: timed(partial(step, way, x)) for name, way in ways.items()})
 
 
-def without_weights():
-    """need_weights=False against the floor, and against nn.MultiheadAttention in both modes."""
+def without_weights(size, causal: bool) -> dict:
+    """Every way to the output alone; torch in eval mode, its fast one, only without gradients.
+
+    torch gets the causal mask in the form that is fastest for it: float, with `is_causal`.
+    """
+    ours, theirs, floor, _ = layers(size)
+    triangle = torch.nn.Transformer.generate_square_subsequent_mask(size[1])
+    mask = {"attn_mask": triangle, "is_causal": True} if causal else {}
+
+    def torch_in(training: bool, x):
+        return theirs.train(training)(x, x, x, need_weights=False, **mask)[0]
+
+    return {
+        "ours": lambda x: ours(x, causal=causal, need_weights=False)[0],
+        "floor": lambda x: floor(x, causal),
+        "torch, train": partial(torch_in, True),
+        "torch, eval": partial(torch_in, False),
+    }
+
+
+def output():
+    """need_weights=False against the floor and torch.nn.MultiheadAttention: the same output."""
+    limits = {"floor": 1.05, "torch, train": 0.95, "torch, eval": 0.75}
     for size in SIZES:
-        ours, theirs, floor, x = layers(size)
-        T = size[1]
-        triangle = torch.nn.Transformer.generate_square_subsequent_mask(T)
-        for step in (forward, backward):
+        x = layers(size)[-1]
+        for step in STEPS:
             for causal in (False, True):
-                mask = {"attn_mask": triangle, "is_causal": True} if causal else {}
-
-                def our(x, causal=causal):
-                    return ours(x, causal=causal, need_weights=False)[0]
-
-                def plain(x, causal=causal):
-                    return floor(x, causal)
-
-                def other(x, mask=mask):
-                    return theirs(x, x, x, need_weights=False, **mask)[0]
-
-                sort = "causal" if causal else "full"
-                yield row(f"floor, {sort}", size, 1.05, step, x, our, plain)
-                yield row(f"torch train, {sort}", size, 0.95, step, x, our, other)
-                if step is forward:  # in eval torch has a faster path, without gradients
-                    theirs.eval()
-                    yield row(f"torch eval, {sort}", size, 0.75, step, x, our, other)
-                    theirs.train()
+                ways = without_weights(size, causal)
+                if step != "forward":
+                    del ways["torch, eval"]
+                found = turns(STEPS[step], x, **ways)
+                mask = "causal" if causal else "none"
+                named = {"mask": mask, "step": step, "size": size, **SECONDS}
+                yield from compare(found, {n: limits[n] for n in ways if n != "ours"}, **named)
 
 
-def with_weights():
-    """Weights per head against nn.MultiheadAttention's, and against the chapter's formulation."""
-    chapter = runpy.run_path(str(ROOT / "docs/examples/torch_module.py"))["MultiHeadAttention"]
+def weights():
+    """Weights per head as well, against torch's and against the class of the page torch-module."""
+    with contextlib.redirect_stdout(io.StringIO()):  # what the example prints
+        names = runpy.run_path(str(ROOT / "docs/examples/torch_module.py"))
     for size in SIZES:
         ours, theirs, _, x = layers(size)
-
-        def other(x, theirs=theirs):
-            return theirs(x, x, x, average_attn_weights=False)[0]
-
-        for step, limit in ((forward, 0.95), (backward, 1.0)):
-            yield row("torch, weights", size, limit, step, x, lambda x: ours(x)[0], other)
-        if size in LONG:
-            module = chapter(*size[2:])
-            yield row(
-                "chapter, weights",
-                size,
-                0.75,
-                forward,
-                x,
-                lambda x: ours(x)[0],
-                lambda x: module(x)[0],
-            )
+        written = names["MultiHeadAttention"](*size[2:])
+        ways = {
+            "ours": lambda x: ours(x)[0],
+            "torch, train": lambda x: theirs(x, x, x, average_attn_weights=False)[0],
+            "chapter": lambda x: written(x)[0],
+        }
+        for step, limit in (("forward", 0.95), ("forward + backward", 1.0)):
+            limits = {"torch, train": limit}
+            if step == "forward" and size[1] >= 1024:
+                limits["chapter"] = 0.75
+            found = turns(STEPS[step], x, **{n: ways[n] for n in ("ours", *limits)})
+            yield from compare(found, limits, step=step, size=size, **SECONDS)
 
 
 def tiny():
-    """Where every check counts."""
-    ours, _, floor, x = layers((1, 4, 6, 2))
-    our = lambda x: ours(x, need_weights=False)[0]  # noqa: E731
-    yield row("floor, full", (1, 4, 6, 2), 1.10, forward, x, our, floor)
+    """Four tokens, where every check counts."""
+    size = 1, 4, 6, 2
+    ways = without_weights(size, causal=False)
+    found = turns(forward, layers(size)[-1], ours=ways["ours"], floor=ways["floor"])
+    yield from compare(found, {"floor": 1.10}, step="forward", size=size, **SECONDS)
 
 
 def growth():
-    """How the time of a causal forward grows with T."""
-    times = []
-    for T in LENGTHS[1:4]:
-        ours, _, floor, x = layers((1, T, 512, 8))
-        measured = row(
-            "floor, causal", (1, T, 512, 8), 1.05, forward, x,
-            lambda x: ours(x, causal=True, need_weights=False)[0], lambda x: floor(x, True),
-        )  # fmt: skip
-        times.append((measured["ours"], measured["other"]))
-    ours, other = (exponent(LENGTHS[1:4], column) for column in zip(*times, strict=True))
-    yield show({"what": "growth of time, causal", "ours": ours, "other": other, "limit": other})
+    """Seconds of a causal forward for longer and longer texts."""
+    seconds = {"ours": [], "floor": []}
+    for T in LENGTHS:
+        size = 1, T, 512, 8
+        ways = without_weights(size, causal=True)
+        del ways["torch, train"]
+        if T > TORCH_FITS:
+            del ways["torch, eval"]
+        found = turns(forward, layers(size)[-1], **ways)
+        rows = list(compare(found, dict.fromkeys(list(ways)[1:]), T=T, size=size, **SECONDS))
+        seconds["ours"].append(rows[0]["ours"])
+        seconds["floor"].append(rows[0]["other"])
+        yield from rows
+    ours, other = (exponent(LENGTHS, column) for column in seconds.values())
+    row = {"ours": ours, "other": other, "ratio": ours / other, "limit": 1.0}
+    yield {"against": "floor", "what": "exponent", **row, "unit": ""}
 
 
 def memory():
-    """Peak memory beyond what is there before, without a mask and causal."""
+    """Bytes held at the peak of a forward, beyond what is there before."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as fresh:
+        yield from fresh.submit(peaks_of_forward).result()
+
+
+def peaks_of_forward() -> list[dict]:
+    """The rows of memory, in this process."""
+    rows = []
     for causal in (False, True):
-        peaks = []
+        peaks, mask = [], "causal" if causal else "none"
         for T in LENGTHS:
-            ours, theirs, floor, x = layers((1, T, 512, 8))
-            steps = (
-                lambda: ours(x, causal=causal, need_weights=False),
-                lambda: floor(x, causal),
-                lambda: theirs.eval()(x, x, x, need_weights=False),
-            )
-            with torch.no_grad():
-                peaks.append([peak_of(step) for step in steps])
-            our, plain, other = peaks[-1]
-            named = {"what": f"memory, {'causal' if causal else 'full'}", "size": [1, T, 512, 8]}
-            yield show({**named, "limit": 1.0, "ours": our, "other": plain, "ratio": our / plain})
-            if T == 4096 and not causal:
-                yield show(
-                    {"what": "memory of torch eval", "size": [1, T, 512, 8], "ratio": other / our}
-                )
-        grows = exponent(LENGTHS, [peak[0] for peak in peaks])
-        yield show({"what": "growth of memory", "ours": grows, "limit": 1.05})
+            size = 1, T, 512, 8
+            ways, x = without_weights(size, causal), layers(size)[-1]
+            del ways["torch, train"]
+            if T > TORCH_FITS:
+                del ways["torch, eval"]
+            found = {name: [peak_of(partial(forward, way, x))] for name, way in ways.items()}
+            peaks += found["ours"]
+            limits = {"floor": 1.0, "torch, eval": None}
+            limits = {name: limits[name] for name in ways if name != "ours"}
+            rows += compare(found, limits, mask=mask, T=T, size=size, **BYTES)
+        grows = {"ours": exponent(LENGTHS, peaks), "limit": 1.05, "unit": ""}
+        rows.append({"mask": mask, "what": "exponent", **grows})
+    return rows
 
 
 def lean(query, key, value):
@@ -184,45 +191,74 @@ def lean(query, key, value):
     return scores @ value, scores
 
 
-def _arrays(size, dtype):
+def arrays(size, dtype: str):
+    """Query, key and value with H heads."""
     B, T, d_model, H = size
     shape = (3, B, H, T, d_model // H)
     return np.random.default_rng(0).normal(size=shape).astype(dtype)
 
 
-def numpy_speed():
+def numpy():
     """mha.attention on arrays against the lean formulation."""
     for size in SIZES[:2]:
         for dtype in ("float32", "float64"):
-            qkv = _arrays(size, dtype)
-            ways = (lambda: mha.attention(*qkv)), (lambda: lean(*qkv))
-            named = {"what": f"lean NumPy, {dtype}", "size": list(size), "step": "forward"}
-            yield show({**named, "limit": 1.18, **in_turns(*ways)})
+            qkv = arrays(size, dtype)
+            ours, other = mha.attention(*qkv)[0], lean(*qkv)[0]
+            assert ours.dtype == other.dtype == dtype
+            assert mha.compare(ours, other)
+            ways = {"ours": lambda: mha.attention(*qkv), "lean": lambda: lean(*qkv)}
+            found = in_turns({name: timed(way) for name, way in ways.items()})
+            yield from compare(found, {"lean": 1.18}, dtype=dtype, size=size, **SECONDS)
 
 
 def numpy_memory():
-    """Peak memory of mha.attention in score matrices."""
-    for dtype in ("float32", "float64"):
-        qkv = _arrays(SIZES[1], dtype)
-        tracemalloc.start()
-        mha.attention(*qkv)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        _, T, d_model, H = SIZES[1]
-        scores = (H * T * T + H * T * d_model // H) * qkv.itemsize  # weights and output
-        named = {"what": f"memory of NumPy, {dtype}", "size": list(SIZES[1]), "limit": 1.1}
-        yield show({**named, "ratio": peak / scores})
+    """Bytes held at the peak of mha.attention but for the output, in matrices of scores."""
+    for size in SIZES[:2]:
+        for dtype in ("float32", "float64"):
+            qkv = arrays(size, dtype)
+            tracemalloc.start()
+            output, scores = mha.attention(*qkv)
+            peak = tracemalloc.get_traced_memory()[1] - output.nbytes
+            tracemalloc.stop()
+            named = {"against": "scores", "dtype": dtype, "size": size, **BYTES}
+            found = {"ours": peak, "other": scores.nbytes, "ratio": peak / scores.nbytes}
+            yield {**named, **found, "limit": 1.1}
 
 
 def imports():
-    """`import mha` against `import numpy`, in processes of their own."""
-    python = sys.executable
-    ways = (
-        lambda: cpu_and_wall(python, "-c", "import mha, sys; assert 'torch' not in sys.modules"),
-        lambda: cpu_and_wall(python, "-c", "import numpy"),
-    )
-    yield show({"what": "import mha", "limit": 1.1, **in_turns(*ways)})
+    """Seconds of processor for `import mha`, in a process of its own; torch must not be loaded."""
+
+    def python(code: str) -> float:
+        return cpu_and_wall([sys.executable, "-c", code])[0]
+
+    ways = {
+        "ours": lambda: python("import mha, sys; assert 'torch' not in sys.modules"),
+        "import numpy": lambda: python("import numpy"),
+    }
+    for way in ways.values():
+        way()
+    yield from compare(in_turns(ways), {"import numpy": 1.1}, **SECONDS)
 
 
-if __name__ == "__main__":
-    main()
+def profiles():
+    """Where the time of the three largest cases goes: the eight operations that take the most."""
+    size = SIZES[-1]
+    ours, *_, x = layers(size)
+    for step, need_weights in (
+        ("forward", False),
+        ("forward + backward", False),
+        ("forward + backward", True),
+    ):
+        run = partial(STEPS[step], lambda x: ours(x, need_weights=need_weights)[0], x)
+        run()
+        with profile(activities=[ProfilerActivity.CPU]) as record:
+            run()
+        found = record.key_averages()
+        total = sum(operation.self_cpu_time_total for operation in found)
+        for operation in sorted(found, key=lambda o: -o.self_cpu_time_total)[:8]:
+            share = operation.self_cpu_time_total / total
+            named = {"weights": need_weights, "step": step, "size": size}
+            yield {**named, "operation": operation.key, "calls": operation.count, "share": share}
+
+
+PARTS = output, weights, tiny, growth, memory, numpy, numpy_memory, imports, profiles

@@ -4,6 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -22,10 +24,19 @@ def test_both_files_have_the_same_versions():
     }
 
 
-def test_every_requirement_has_a_hash():
-    text = (ROOT / "requirements.txt").read_text("utf-8")
+def test_sphinx_runs_beside_the_same_versions():
+    versions, hashed = pins("constraints.txt"), pins("bench/requirements.txt")
+    assert {"sphinx", "myst-nb"} <= set(hashed)
+    both = set(versions) & set(hashed)
+    assert len(both) > 40
+    assert {name: hashed[name] for name in both} == {name: versions[name] for name in both}
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "bench/requirements.txt"])
+def test_every_requirement_has_a_hash(name):
+    text = (ROOT / name).read_text("utf-8")
     entries = [part for part in re.split(r"\n(?=\S)", text) if not part.startswith("#")]
-    assert len(entries) == len(pins("requirements.txt"))
+    assert {re.match(r"[\w.-]+", entry)[0].lower() for entry in entries} == set(pins(name))
     assert all("--hash=sha256:" in entry for entry in entries)
 
 
@@ -34,4 +45,4 @@ def test_what_the_project_asks_for_is_pinned():
     groups = project["dependency-groups"].values()
     asked = [*project["project"]["dependencies"], *(name for group in groups for name in group)]
     names = {re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", a)[0]).lower() for a in asked}
-    assert names - set(pins("constraints.txt")) == set()
+    assert names - set(pins("constraints.txt")) - set(pins("bench/requirements.txt")) == set()
