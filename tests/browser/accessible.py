@@ -1,0 +1,22 @@
+"""What axe has to say of an opened page."""
+
+from axe_playwright_python.sync_playwright import Axe
+
+RULES = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
+    "resultTypes": ["violations"],  # else it describes all that is right as well
+}
+
+# What fades in has a colour of its own at every moment: the last one counts.
+AT_REST = """async () => {
+  const endless = animation => animation.effect.getComputedTiming().endTime === Infinity;
+  const moving = () => document.getAnimations().filter(animation => !endless(animation));
+  while (moving().length) await Promise.allSettled(moving().map(animation => animation.finished));
+}"""
+
+
+def violations(page) -> str:
+    """A report of the rules that a page violates; empty if there are none."""
+    page.evaluate(AT_REST)
+    results = Axe().run(page, options=RULES)
+    return results.generate_report() if results.violations_count else ""
