@@ -19,9 +19,9 @@ from pathlib import Path
 
 import current
 import numpy as np
-from bs4 import BeautifulSoup
 from mkdocs.exceptions import PluginError
 from places import EXAMPLES, example_of
+from selectolax.lexbor import LexborHTMLParser
 from stamp import stamp
 from words import WORDS
 
@@ -61,15 +61,15 @@ def on_page_content(html, page, config, files):
         raise PluginError(f"{page.file.src_uri}: " + "\n".join(_warnings.messages))
     if page.file.src_uri.endswith(".ipynb"):
         return
-    soup, example = BeautifulSoup(html, "html.parser"), example_of(page.file.src_uri)
-    code = [block.get_text() for block in soup.select(".language-python code")]
+    content, example = LexborHTMLParser(html), example_of(page.file.src_uri)
+    code = [block.text() for block in content.css(".language-python code")]
     expected = list(sections(example).values()) if example.exists() else []
     if [block.rstrip() for block in code] != [section.rstrip() for section in expected]:
         raise PluginError(
             f"{page.file.src_uri}: its Python blocks are not the sections of {example.name}, "
             f"each of them once and in order: {list(sections(example)) if expected else []}"
         )
-    shown = "".join(block.get_text() for block in soup.select(".language-text code"))
+    shown = "".join(block.text() for block in content.css(".language-text code"))
     if shown != page.printed:
         raise PluginError(
             f"{page.file.src_uri}: the page shows\n{shown}\nbut its example prints\n{page.printed}"
