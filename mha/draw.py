@@ -78,14 +78,17 @@ class ShapeFlow:
     The last axis runs to the right, the one before it downwards, and along the one before that
     stand blocks side by side; of the batch axis `B` the first sample is drawn. What comes from
     `q_proj`, `k_proj` and `v_proj` has a lane and a class each, until it meets something else. The
-    first head is filled, the last one hollow. `ValueError` for a tensor with more axes.
+    first head is filled, the last one hollow. `ValueError` for a tensor with more axes or without
+    numbers, and for a step that moves half an axis, as in a layer whose heads share keys.
     """
 
     def __init__(self, ledger: ShapeLedger) -> None:
         self.rows, self.sources = ledger.rows, ledger.sources
         self.depth: list[int] = []
         self.role: list[str] = []
-        for (operation, *_), sources in zip(self.rows, self.sources, strict=True):
+        for (operation, _, axes, shape), sources in zip(self.rows, self.sources, strict=True):
+            if 0 in shape:
+                raise ValueError(f"expected at least 1 along each axis of {axes}, got {shape}")
             self.depth.append(max((self.depth[s] + 1 for s in sources), default=0))
             own = operation[0] if operation in ("q_proj", "k_proj", "v_proj") else ""
             inherited = self.role[sources[0]] if len(sources) == 1 else ""
@@ -111,8 +114,16 @@ class ShapeFlow:
         if np.prod(before) != np.prod(after) or before == after:
             return ""
         if len(before) == len(after):
-            return "turned"
+            return self._turned(i)
         return "cut" if len(before) < len(after) else "joined"
+
+    def _turned(self, i: int) -> str:
+        """Only a step that leaves every axis whole turns; heads that share a key cut one in two."""
+        (operation, *_, after), before = self.rows[i], self.rows[self.sources[i][0]][3]
+        if operation in ("reshape", "view") or sorted(before) != sorted(after):
+            got = f"{operation} from {before} to {after}"
+            raise ValueError(f"expected a step that cuts, turns or joins whole axes, got {got}")
+        return "turned"
 
     def heads(self, i: int) -> np.ndarray | None:
         """For each number of the tensor its head, from 0 to 1; `None` if it belongs to no head.

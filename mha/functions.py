@@ -43,7 +43,7 @@ def softmax(scores: ArrayLike, axis: int = -1) -> NDArray[Any]:
     """
     x, dtype = _floats(scores=scores)
     with np.errstate(all="ignore"):
-        return _softmax_in_place(x["scores"], axis).astype(dtype, copy=False)
+        return _softmax_in_place(x["scores"].copy(), axis).astype(dtype, copy=False)
 
 
 def attention(
@@ -260,14 +260,14 @@ def as_array(name: str, x: A, ndim: int, full: str) -> A:
 
 
 def _floats(**given: ArrayLike) -> tuple[dict[str, NDArray[Any]], np.dtype[Any]]:
-    """Copies to compute with, float32 or finer, and the dtype of the result."""
+    """Arrays to compute with, float32 or finer, to read only; and the dtype of the result."""
     x = {name: np.asarray(array) for name, array in given.items()}
     for name, array in x.items():
         if array.dtype.kind not in "biuf":
             raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
     dtype = np.result_type(*(a.dtype if a.dtype.kind == "f" else np.float64 for a in x.values()))
     work = np.result_type(dtype, np.float32)
-    return {name: array.astype(work) for name, array in x.items()}, dtype
+    return {name: array.astype(work, copy=False) for name, array in x.items()}, dtype
 
 
 def _widths(x: dict[str, NDArray[Any]], H: int, H_kv: int) -> Shape:

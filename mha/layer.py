@@ -86,7 +86,8 @@ class MultiHeadAttention(nn.Module):
     - Start values: Xavier-uniform for each matrix, `±sqrt(6 / (in + out))`, and biases of zero.
       (`torch.nn.MultiheadAttention` draws q, k, v as one matrix: `±sqrt(6 / (4 * d_model))`.)
     - `num_kv_heads` lets `H / num_kv_heads` heads in a row share a key and a value, as in
-      `multi_head_attention`; `k_proj` and `v_proj` are then `num_kv_heads * d_k` wide.
+      `multi_head_attention`; `k_proj` and `v_proj` are then `num_kv_heads * d_k` wide. With
+      weights, `torch.export` for texts of any length then needs `strict=True`.
     - `ValueError` for a size below 1, a `d_model` that `num_heads` does not divide, a `num_heads`
       that `num_kv_heads` does not divide, a `dropout` outside `[0, 1)`; `TypeError` for a size that
       is no integer.
@@ -149,10 +150,11 @@ class MultiHeadAttention(nn.Module):
         `B`; neither key nor value means self-attention. Masks as in `multi_head_attention`.
         """
         query, key, value = self_or_cross(query, key, value)
-        _check_tensors(self.q_proj.weight, (query, key, value), self.widths, mixed=True)
-        check_shapes(tuple(query.shape), tuple(key.shape), tuple(value.shape), self.widths)
-        d_k = self.d_model // self.num_heads
-        q = _heads(self.q_proj(query), d_k)  # (B, H, L, d_k)
+        q_proj, d_k = self.q_proj, self.d_model // self.num_heads
+        if not _plain(q_proj.weight, query, key, value, self.widths):
+            _check_tensors(q_proj.weight, (query, key, value), self.widths, mixed=True)
+            check_shapes(tuple(query.shape), tuple(key.shape), tuple(value.shape), self.widths)
+        q = _heads(q_proj(query), d_k)  # (B, H, L, d_k)
         masks = tables(q, key, need_weights, allow, score_bias, causal, key_allow, q.ndim == 4)
         if masks[0] is not None:  # what padding holds, NaN too, reaches no gradient
             seen = masks[0].any(-3) if masks[0].ndim > 2 else masks[0]  # (B, L, S)
@@ -167,13 +169,13 @@ class MultiHeadAttention(nn.Module):
         merged = context.transpose(-3, -2).flatten(-2)  # (B, L, d_model)
         return self.out_proj(merged), weights
 
-    def _check_groups(self, H: int, *H_kv: int) -> None:
+    def _check_groups(self, H: int, H_k: int, H_v: int) -> None:
         """Does this process hold the keys of its own heads? On one process it always does."""
-        wanted = [1 if self.num_kv_heads == 1 else H * self.num_kv_heads / self.num_heads] * 2
-        if [*H_kv] != wanted:
+        wanted = 1 if self.num_kv_heads == 1 else H * self.num_kv_heads / self.num_heads
+        if not H_k == H_v == wanted:
             raise ValueError(
-                f"{H} of {self.num_heads} heads need {wanted[0]:g} of {self.num_kv_heads} keys and "
-                f"values here, got {H_kv[0]} and {H_kv[1]}: cut k_proj and v_proj as q_proj"
+                f"{H} of {self.num_heads} heads need {wanted:g} of {self.num_kv_heads} keys and "
+                f"values here, got {H_k} and {H_v}: cut k_proj and v_proj as q_proj"
             )
 
     @classmethod
@@ -354,10 +356,10 @@ def _copy(source: dict[str, Tensor], target: dict[str, Tensor]) -> None:
 
 def _heads(x: Tensor, d_k: int) -> Tensor:
     """Split by width, not by number: a shard of the projections holds a share of the heads."""
-    H, rest = divmod(x.shape[-1], d_k)
-    if rest:
-        raise ValueError(f"expected whole heads of d_k={d_k}, got {x.shape[-1]} columns")
-    return x.reshape(*x.shape[:-1], H, d_k).transpose(-3, -2)  # (..., H, L, d_k)
+    *lead, width = x.shape
+    if width % d_k:
+        raise ValueError(f"expected whole heads of d_k={d_k}, got {width} columns")
+    return x.view(*lead, width // d_k, d_k).transpose(-3, -2)  # (..., H, L, d_k)
 
 
 def _attend(
@@ -398,10 +400,20 @@ def _formula(
         scores = scores + bias
     if allowed is not None:
         scores = torch.where(allowed, scores, -math.inf)
-    weights = torch.softmax(scores, -1)  # (..., L, S)
+    weights = _softmax(scores)  # (..., L, S)
     context = share(dropout(weights, dropout_p), value) @ value.to(work)
     context = context.reshape(*query.shape[:-1], value.shape[-1])  # (..., L, d_v)
     return context.to(query.dtype), weights.to(query.dtype)
+
+
+def _softmax(scores: Tensor) -> Tensor:
+    """In place where no gradient flows: to ask for memory takes longer than to compute."""
+    if scores.requires_grad or torch.compiler.is_compiling():
+        return torch.softmax(scores, -1)
+    try:
+        return torch.softmax(scores, -1, out=scores)
+    except RuntimeError:  # torch.func and forward mode cannot
+        return torch.softmax(scores, -1)
 
 
 def _fused(
@@ -417,9 +429,11 @@ def _fused(
         query, key, value, mask = (_four_axes(x) for x in (query, key, value, mask))
         output, _ = _fused(query, key, value, (mask, None, is_causal), scale, dropout_p)
         return output.reshape(*lead, *output.shape[2:]), None  # (..., L, d_v)
-    shared = key.shape[-3] < query.shape[-3]
-    sdpa = partial(scaled_dot_product_attention, scale=scale, enable_gqa=shared)
-    return sdpa(query, key, value, mask, dropout_p, is_causal), None
+    shared = key.shape[1] < query.shape[1]
+    output = scaled_dot_product_attention(
+        query, key, value, mask, dropout_p, is_causal, scale=scale, enable_gqa=shared
+    )
+    return output, None
 
 
 def _four_axes(x: Any) -> Any:
@@ -428,6 +442,8 @@ def _four_axes(x: Any) -> Any:
 
 def autocasts(x: Tensor) -> bool:
     """Whether autocast is on; the meta device has none."""
+    if x.is_cpu:  # the type of a device takes long to spell
+        return torch.is_autocast_enabled("cpu")
     device = x.device.type
     return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
@@ -443,10 +459,12 @@ def tables(
     batched: bool = False,
 ) -> Masks:
     """What is allowed, the bias, and whether torch's kernel makes the causal mask itself."""
-    unmasked = allow is score_bias is key_allow is None
-    if unmasked and (causal is False or (causal is True and not need_weights)):
-        causal_offset(causal, query.shape[-2], key.shape[-2])
-        return None, None, causal
+    if allow is score_bias is key_allow is None:
+        if causal is False:
+            return None, None, False
+        if causal is True and not need_weights:
+            causal_offset(causal, query.shape[-2], key.shape[-2])
+            return None, None, True
 
     def triangle(L: int, S: int, offset: int) -> Tensor:
         return torch.ones(L, S, dtype=torch.bool, device=query.device).tril(offset)
@@ -466,6 +484,19 @@ def _mask(query: Tensor, name: str, mask: Tensor) -> Tensor:
     if mask.device != query.device:
         raise ValueError(f"{name} must be on {query.device}, got {mask.device}")
     return mask.to(query.dtype) if name == "score_bias" else mask
+
+
+def _plain(like: Tensor, query: Tensor, key: Tensor, value: Tensor, widths: Any) -> bool:
+    """Whether it is self-attention with nothing amiss: with a few tokens, longer checks show."""
+    return (
+        query is key is value
+        and isinstance(query, Tensor)
+        and query.dtype == like.dtype
+        and query.device == like.device
+        and query.is_floating_point()
+        and query.ndim == 3
+        and (query.shape[2],) * 3 == widths
+    )
 
 
 def _check_tensors(

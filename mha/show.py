@@ -159,8 +159,9 @@ def _capture(
             if isinstance(result, torch.Tensor):
                 children = [owner[id(arg)] for arg in args if id(arg) in owner]
                 operation = (children or [_operation(resolve_name(func))])[0]
-                given = {id(arg) for arg in args}
-                sources = [i for i, (_, made, _) in enumerate(results) if id(made) in given]
+                last = {id(made): i for i, (_, made, _) in enumerate(results)}
+                # a step that returns what it was given, as in place, stands for it from then on
+                sources = sorted({last[id(arg)] for arg in args if id(arg) in last})
                 results.append((operation, result, sources))
             return result
 

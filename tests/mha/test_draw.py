@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+import mha
 from mha.draw import HeadView, ShapeFlow
 from mha.show import ShapeLedger, WeightTable
 
@@ -216,3 +217,34 @@ def test_without_a_batch_and_with_too_many_axes():
         flow = ShapeFlow(ShapeLedger(nn.Identity(), torch.ones(shape), sizes))
         with pytest.raises(ValueError, match=r"at most 3 axes besides B, got \(.*T, H, d.*\)"):
             flow.to_html()
+
+
+def test_a_step_that_moves_half_an_axis_is_refused():
+    layer = mha.MultiHeadAttention(12, 4, num_kv_heads=2)
+    sizes = {"B": 1, "T": 5, "H": 4, "H_kv": 2, "d_k": 3, "d_model": 12}
+    flow = ShapeFlow(ShapeLedger(layer, torch.ones(1, 5, 12), sizes))
+    wanted = r"cuts, turns or joins whole axes, got reshape from \(1, 4, 5, 3\) to \(1, 2, 10, 3\)"
+    with pytest.raises(ValueError, match=wanted):
+        flow.to_html()
+
+    class Moved(nn.Module):
+        def forward(self, x):
+            return x.view(4, 3)  # no transposed matrix, though of the same shape
+
+    flow = ShapeFlow(ShapeLedger(Moved(), torch.ones(3, 4), {"T": 3, "d": 4}))
+    with pytest.raises(ValueError, match=r"got view from \(3, 4\) to \(4, 3\)"):
+        flow.to_html()
+
+
+def test_a_tensor_without_numbers_is_refused():
+    ledger = ShapeLedger(Layer(), torch.ones(1, 4, 6), SIZES)
+    ledger.rows[3] = ("transpose", "q", "(B, H, T, d_k)", (0, 2, 4, 3))
+    with pytest.raises(ValueError, match=r"at least 1 .* of \(B, H, T, d_k\), got \(0, 2, 4, 3\)"):
+        ShapeFlow(ledger)
+
+
+def test_the_layer_of_the_package(flow):
+    layer = ShapeFlow(ShapeLedger(mha.MultiHeadAttention(6, 2), torch.ones(1, 4, 6), SIZES))
+    changes = [layer.change(i) for i in range(len(layer.rows))]
+    assert [c for c in changes if c] == [*["cut", "turned"] * 3, "turned", "turned", "joined"]
+    assert len(parsed(layer).findall("path")) == sum(map(len, layer.sources))

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+import tracemalloc
 import warnings
 
 import mha_oracle as oracle
@@ -591,3 +592,14 @@ def test_inputs_stay_as_they_are():
     scores.flags.writeable = False
     mha.softmax(scores)
     assert np.array_equal(scores, lattice(3, 3))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_table_but_the_weights(dtype):
+    q, k, v = (lattice(2, 97, 64).astype(dtype) for _ in range(3))  # not much smaller than a table
+    mha.attention(q, k, v)
+    tracemalloc.start()
+    output, weights = mha.attention(q, k, v)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak - output.nbytes < 1.1 * weights.nbytes

@@ -785,6 +785,60 @@ def test_vmap_over_masks_and_over_layers():
     assert "vmap" in mha.torch_attention.__doc__
 
 
+def test_without_gradients_every_transform_works_as_well():
+    layer = layer_of(parameters(6), 3).requires_grad_(False)
+    frozen, x, tangent = (lambda x: layer(x)[0]), tensors(lattice(2, 5, 6)), normal(2, 5, 6)
+    truth = frozen(x)
+    close(torch.func.vmap(frozen)(x), truth)
+    leaf = x.clone().requires_grad_()
+    (slope,) = torch.autograd.grad((frozen(leaf) * tangent).sum(), leaf)
+    close(torch.func.grad(lambda x: (frozen(x) * tangent).sum())(x), slope)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # torch's own, on first use
+        _, along = torch.func.jvp(frozen, (x,), (tangent,))
+    step = 1e-6 * tangent
+    close(along, (frozen(x + step) - frozen(x - step)) / 2e-6, 1e-8)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_one_table_of_scores_without_gradients(grad):
+    tables = set()
+
+    class Tables(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            if isinstance(result, torch.Tensor) and result.numel() == 2 * 3 * 11 * 11:
+                tables.add(result.untyped_storage()._cdata)
+                held.append(result)
+            return result
+
+    held, layer = [], layer_of(parameters(6), 3)
+    with torch.set_grad_enabled(grad), Tables():
+        layer(tensors(lattice(2, 11, 6)))
+    assert len(tables) == (2 if grad else 1)
+
+
+def test_plain_input_needs_no_words(monkeypatch):
+    layer, x = layer_of(parameters(6), 3), tensors(lattice(2, 5, 6))
+    for name in ("_check_tensors", "check_shapes"):
+        monkeypatch.setattr(f"mha.layer.{name}", None)
+    layer(x)
+    layer(x, x, x, causal=True)
+    for other in ((x, x, x.clone()), (x[0],)):
+        with pytest.raises(TypeError, match="not callable"):
+            layer(*other)
+
+
+def test_one_input_for_all_three_is_checked_as_well():
+    layer, x = layer_of(parameters(6), 3), tensors(lattice(2, 5, 6))
+    for wrong in (x.float(), x[..., :5], x[None], x[0, 0], x.numpy(), x.to("meta")):
+        with pytest.raises((TypeError, ValueError), match=r"^query must .* got "):
+            layer(wrong)
+    layer.q_proj.weight = torch.nn.Parameter(layer.q_proj.weight.to(torch.complex128))
+    with pytest.raises(TypeError, match=r"^query must be floating .*torch\.complex128"):
+        layer(x.to(torch.complex128))
+
+
 def test_copies_are_independent():
     layer, x = layer_of(parameters(6), 3, dropout=0.5).eval(), tensors(lattice(2, 5, 6))
     truth = layer(x)[0].detach()

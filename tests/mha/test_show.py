@@ -153,6 +153,18 @@ def test_a_ledger_holds_every_result():
     assert ShapeLedger(Toy(), torch.ones(1, 4, 6), SIZES).rows == ROWS
 
 
+def test_a_step_in_place_stands_for_what_it_was_given():
+    class InPlace(nn.Module):
+        def forward(self, x):
+            y = x * 2
+            y.add_(1)
+            return y.exp()
+
+    ledger = ShapeLedger(InPlace(), torch.ones(1, 4, 6), SIZES)
+    assert [operation for operation, *_ in ledger.rows] == ["", "mul", "add_", "exp"]
+    assert ledger.sources == [[], [0], [1], [2]]
+
+
 def test_a_ledger_as_text_and_html():
     ledger = ShapeLedger(nn.Linear(6, 3), torch.ones(1, 4, 6), SIZES)
     assert str(ledger).splitlines() == [
