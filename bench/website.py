@@ -226,7 +226,7 @@ def serving():
         shown = project / f"site/{COPIED}/index.html"
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
             try:
-                wait_for(shown.exists)
+                wait_for(shown.exists, most=900)  # for a whole build, however busy the machine
                 time.sleep(2)  # until it follows changes
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/{COPIED}/").close()
                 for file, limit in ((f"docs/{DEFAULT}/{COPIED}.md", 1.0), ("mha/layer.py", 3.0)):
@@ -240,9 +240,9 @@ def serving():
                 server.send_signal(signal.SIGTERM)
 
 
-def wait_for(happened: Callable[[], bool]) -> None:
-    """Look until it has happened; nothing here takes minutes."""
-    end = time.monotonic() + 180
+def wait_for(happened: Callable[[], bool], most: float = 180) -> None:
+    """Look until it has happened, for that many seconds at most."""
+    end = time.monotonic() + most
     while not happened():
         if time.monotonic() > end:
             raise TimeoutError("the server shows nothing new")

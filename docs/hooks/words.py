@@ -1,5 +1,6 @@
 """The site's own words, and numbers as a language writes them."""
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,11 @@ import yaml
 WORDS = yaml.safe_load(Path(__file__).parents[1].joinpath("words.yml").read_text("utf-8"))
 DEFAULT = next(iter(WORDS))  # lives at /, the others below it
 
+_UNITS = {
+    "s": ((1, "s"), (1e-3, "ms"), (1e-6, "µs")),
+    "B": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")),
+    "": ((1, ""),),
+}
 _NUMBER = re.compile(
     r"(?P<sign>-?)(?P<whole>\d{1,3}(?:,\d{3})+(?!\d)|\d+)"
     r"(?P<fraction>\.\d+)?(?:e(?P<power>[+-]\d+))?"
@@ -44,3 +50,20 @@ def writer(words: dict) -> Callable[[str], str]:
         return words["drawn"].get(text) or localise(text, words)
 
     return write
+
+
+def scale(unit: str, like: float) -> tuple[float, str]:
+    """The unit in which an amount has at least one digit before the sign: its size and name."""
+    units = _UNITS[unit]
+    return next((pair for pair in units if abs(like) >= pair[0]), units[-1])
+
+
+def three_digits(number: float) -> int:
+    """How many decimals make three digits."""
+    return max(0, 2 - math.floor(math.log10(abs(number)))) if number else 0
+
+
+def amount(value: float, unit: str) -> str:
+    """A value in the unit that suits it, with three digits, as Python writes numbers."""
+    factor, name = scale(unit, value)
+    return f"{value / factor:,.{three_digits(value / factor)}f}\N{NO-BREAK SPACE}{name}"
