@@ -8,6 +8,13 @@ from mkdocs.exceptions import PluginError
 # everywhere, as the index weighs more than all the rest of a page.
 AT_ONCE, WHEN_USED = '$(location.protocol!=="file:")', "$(!1)"
 
+REFERENCE = "assets/_mkdocstrings.css"  # the one page with docstrings names it in its front matter
+
+
+def on_config(config):
+    """Take the style of docstrings off the other pages."""
+    config.extra_css.remove(REFERENCE)
+
 
 def on_files(files, config):
     """Leave source maps and the search's other languages where they are."""

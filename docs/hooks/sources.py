@@ -14,7 +14,7 @@ def on_page_content(html, page, config, files):
         return None
     soup = BeautifulSoup(html, "html.parser")
     documents = (file for file in files.documentation_pages() if file is not page.file)
-    pages = [file for file in documents if file.src_uri.endswith(".md")]
+    pages = sorted((f for f in documents if f.src_uri.endswith(".md")), key=lambda f: f.src_uri)
     texts = {file.src_uri: Path(file.abs_src_path).read_text("utf-8") for file in pages}
     for entry in soup.select("dt + dd"):
         address = f"]({entry.find_previous_sibling('dt').a['href']})"

@@ -8,6 +8,7 @@ import re
 import resource
 import runpy
 import shutil
+import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -151,6 +152,7 @@ class Project:
         for number, name in ((1, "stdout"), (2, "stderr")):
             os.dup2(os.open(self.root / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
         sys.stdout, sys.stderr = os.fdopen(1, "w", 1), os.fdopen(2, "w", 1)  # line by line
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # pytest-xdist ignores Ctrl+C
         if self.largest_file:
             resource.setrlimit(resource.RLIMIT_FSIZE, (self.largest_file,) * 2)
         for name in [name for name in sys.modules if name.partition(".")[0] in OWN_MODULES]:
