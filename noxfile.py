@@ -12,7 +12,6 @@ nox.options.sessions = ["docs", "tests", "lint"]
 
 GROUPS = ("docs", "test", "browser", "dev")
 ENVIRONMENT = Path(".nox/env").absolute()
-SIDE_BY_SIDE = ("-m", "pytest", "--numprocesses=auto", "--maxprocesses=4")
 PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
@@ -46,13 +45,15 @@ def serve(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run every test; those of the site read what `docs` built."""
     # A file stays in one process: what its tests share is made once.
-    python(session, *SIDE_BY_SIDE, "--dist=loadfile", *session.posargs)
+    side_by_side = ("--numprocesses=auto", "--maxprocesses=4", "--dist=loadfile")
+    python(session, "-m", "pytest", *side_by_side, *session.posargs)
 
 
 @nox.session
 def browser(session: nox.Session) -> None:
     """Open every page that `docs` built in a real Chromium, which has to be installed."""
-    python(session, *SIDE_BY_SIDE, "tests/browser", *session.posargs)
+    # One after the other: Chromium itself keeps two cores busy.
+    python(session, "-m", "pytest", "tests/browser", *session.posargs)
 
 
 @nox.session

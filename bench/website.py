@@ -109,7 +109,7 @@ def pages():
 
     The pages are copies of one, each with an example of its own, so that all cost the same.
     """
-    numbers, found = (10, 40, 160), []
+    numbers, found = (5, 20, 80), []
     for number, rounds in zip(numbers, (3, 2, 1), strict=True):
         with copy_of_the_project() as project:
             only_copies(project, number)

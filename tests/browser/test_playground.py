@@ -107,11 +107,22 @@ def address_of(state: dict) -> str:
 
 
 def agree(page, expected: dict[str, np.ndarray]) -> None:
-    found = shown(page)
-    assert found.keys() == expected.keys()
-    for name, values in expected.items():
-        check = mha.compare(found[name], values, rtol=1e-12, name=name)
-        assert check, check.reason
+    """The tables show this, or do so soon: what a click leads to counts a moment later."""
+    for _ in range(50):
+        wrong = difference(shown(page), expected)
+        if not wrong:
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(wrong)
+
+
+def difference(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> str:
+    """What is wrong with what was found; nothing, if it agrees."""
+    shapes = [{name: np.shape(values) for name, values in of.items()} for of in (found, expected)]
+    if shapes[0] != shapes[1]:
+        return f"expected {shapes[1]}, got {shapes[0]}"
+    checks = [mha.compare(found[n], expected[n], rtol=1e-12, name=n) for n in expected]
+    return "; ".join(check.reason for check in checks if not check)
 
 
 def message(page) -> str:
