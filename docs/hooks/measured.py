@@ -63,9 +63,10 @@ def rows_of(part: str, only: Mapping[str, object]) -> list[dict]:
 
     `ValueError` if there are none, or if a number is not finite.
     """
-    if part not in parts():
+    results = parts()
+    if part not in results:
         raise ValueError(f"{RESULTS.name} has no part {part!r}; measure it: nox -s bench -- {part}")
-    found = parts()[part]["rows"]
+    found = results[part]["rows"]
     found = [row for row in found if all(row.get(name) == only[name] for name in only)]
     if not found:
         raise ValueError(f"no row of {part} has {dict(only)}")
@@ -163,13 +164,13 @@ def decimals(few: int, number: float, limit: float) -> int:
 
 def where() -> str:
     """When and on what it was measured: one line, or several if it was not all one setting."""
-    settings: dict[str, list[str]] = {}
-    for name, part in parts().items():
+    results, settings = parts(), {}
+    for name, part in results.items():
         fixed = {key: value for key, value in part["where"].items() if key != "load"}
         settings.setdefault(json.dumps(fixed), []).append(name)
     lines = []
     for setting, names in settings.items():
-        loads = [parts()[name]["where"]["load"] for name in names]
+        loads = [results[name]["where"]["load"] for name in names]
         between = (live(written(f"{load:.1f}")) for load in sorted({min(loads), max(loads)}))
         facts = {key: live(escape(str(value))) for key, value in json.loads(setting).items()}
         line = current.page.words["measured"]["where"].format(**facts, load="–".join(between))
