@@ -5,31 +5,30 @@ Only when all of them succeed and the result passes every check does it take the
 """
 
 import argparse
-import atexit
 import importlib
 import logging
 import multiprocessing
 import os
-import runpy
 import shutil
 import signal
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ADDRESS = "http://127.0.0.1:8000/"
-PROCESSES = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
 sys.path[:0] = [str(ROOT), str(ROOT / "docs"), str(ROOT / "docs/hooks")]  # this mha, these hooks
 
+import alone  # noqa: E402
 import checks  # noqa: E402
 import runner  # noqa: E402
+from alone import PROCESSES  # noqa: E402
 from mkdocs.exceptions import Abort  # noqa: E402
-from places import DOCS, example_of, html_of  # noqa: E402
+from places import DOCS, example_of  # noqa: E402
 from pymdownx.inlinehilite import InlineHiliteException  # noqa: E402
 from pymdownx.superfences import SuperFencesException  # noqa: E402
 from words import DEFAULT, WORDS  # noqa: E402
@@ -73,8 +72,11 @@ def build(out: Path, on_unfinished: Callable[[list[str]], None] | None = None) -
     out.parent.mkdir(parents=True, exist_ok=True)
     runner.fetch()
     with scratch_folder(out) as scratch, parity_matrix(scratch):
-        refuse(run_languages(scratch, build_language))
-        refuse(run_examples(scratch))
+        shown = shown_examples(path.name for path in (DOCS / DEFAULT).iterdir())
+        problems = alone.run_examples(shown.values(), scratch)
+        # Where a page fails, too, it knows the line.
+        refuse(run_languages(scratch, build_language) or problems)
+        refuse(alone.differences(shown, scratch))
         new = scratch / DEFAULT
         for language in set(WORDS) - {DEFAULT}:
             (scratch / language).rename(new / language)
@@ -82,6 +84,11 @@ def build(out: Path, on_unfinished: Callable[[list[str]], None] | None = None) -
             archive.rename(new / archive.name)
         refuse(checks.check_site(new, DOCS))
         put_in_place(new, out)
+
+
+def shown_examples(pages: Iterable[str]) -> dict[str, Path]:
+    """The examples of these pages, by page."""
+    return {page: example_of(page) for page in sorted(pages) if example_of(page).exists()}
 
 
 def unfit(out: Path) -> list[str]:
@@ -135,7 +142,7 @@ def run_matrix(scratch: Path) -> None:
     unfinished.touch()
     try:
         if MATRIX.exists():
-            run_alone(MATRIX, unfinished, "--csv")
+            alone.run(MATRIX, unfinished, "--csv")
     finally:
         os.utime(unfinished, (began, began))  # what changes from here on is newer
         unfinished.rename(scratch / "parity-matrix.csv")
@@ -164,43 +171,6 @@ def run_languages(scratch: Path, job: Callable[..., None], *arguments) -> list[s
         if problem:
             problems.append(f"{language}: {problem}")
     return problems
-
-
-def run_examples(scratch: Path) -> list[str]:
-    """Run each example once more as a reader does, alone; the pages have to show what it prints.
-
-    The pages' own runs share a process, in which one example could change another's numbers.
-    """
-    problems = []
-    for page in sorted((DOCS / DEFAULT).glob("*.md")):
-        example = example_of(page)
-        if example.exists():
-            printed = scratch / f"{example.stem}.txt"
-            process = PROCESSES.Process(target=run_alone, args=(example, printed))
-            process.start()
-            process.join()
-            if process.exitcode:
-                end = f"run by itself, ends with exit code {process.exitcode}"
-                problems.append(f"{page.name}: {example.name}, {end}")
-            for language in WORDS:
-                shown = checks.Finished(scratch / language / html_of(page)).output()
-                if shown != printed.read_text("utf-8"):
-                    problems.append(
-                        f"{language}: {page.name}: the page shows\n{shown}\nbut {example.name}, "
-                        f"run by itself, prints\n{printed.read_text('utf-8')}"
-                    )
-    return problems
-
-
-def run_alone(example: Path, printed: Path, *arguments: str) -> None:
-    """Run a script as `python` does, with its output in a file."""
-    with printed.open("w", encoding="utf-8") as sys.stdout:
-        os.dup2(sys.stdout.fileno(), 1)  # for what does not go through Python's print
-        os.chdir(printed.parent)
-        sys.argv = [str(example), *arguments]
-        atexit._clear()  # what the parent has to do at its end is not for this process
-        runpy.run_path(str(example), run_name="__main__")
-        atexit._run_exitfuncs()
 
 
 def preload() -> None:

@@ -26,6 +26,7 @@ from build import (
     DOCS,
     MATRIX,
     ROOT,
+    alone,
     attempt,
     build,
     checks,
@@ -33,6 +34,7 @@ from build import (
     refuse,
     run_languages,
     scratch_folder,
+    shown_examples,
 )
 from places import example_of, slug_of
 from words import DEFAULT, WORDS
@@ -146,7 +148,10 @@ def next_of(stale: set[str], in_view: str) -> set[str]:
 def patch(out: Path, pages: set[str]) -> None:
     """Build some pages and lay them into the site; the search index stays as it is."""
     with scratch_folder(out) as scratch, matrix_for(pages, out, scratch):
-        refuse(run_languages(scratch, build_pages, pages))
+        shown = shown_examples(pages)
+        problems = alone.run_examples(shown.values(), scratch)
+        refuse(run_languages(scratch, build_pages, pages) or problems)
+        refuse(alone.differences(shown, scratch))
         for language in WORDS:
             target = out if language == DEFAULT else out / language
             shutil.copytree(scratch / language, target, dirs_exist_ok=True)

@@ -9,7 +9,9 @@ class Page:
 
     name: str = ""
     words: dict = field(default_factory=dict)
-    values: dict = field(default_factory=dict)  # the names that its example leaves
+    values: dict = field(default_factory=dict)  # the names that its example has bound so far
+    drawings: list[str] = field(default_factory=list)  # what its fences `live` ask for
+    given: dict = field(default_factory=dict)  # names that every page has besides
     rebound: set[str] = field(default_factory=set)  # those with more than one value on the page
     listings: dict[str, list[str]] = field(default_factory=dict)  # code explained line by line
     explained: set[tuple[str, int]] = field(default_factory=set)

@@ -10,8 +10,8 @@ from html import escape
 
 import current
 import numpy as np
+from mkdocs.exceptions import PluginError
 from pymdownx.inlinehilite import InlineHiliteException
-from pymdownx.superfences import SuperFencesException
 from words import localise, writer
 
 
@@ -22,9 +22,11 @@ def on_config(config):
 
 
 def on_page_content(html, page, config, files):
-    """Let links lead into what a fence draws: MkDocs has looked for anchors before it was drawn."""
+    """Draw, now that all blocks have run: what a fence asks for may be bound further down."""
+    html = re.sub(r'<div class="live-(\d+)"></div>', lambda match: drawn(int(match[1])), html)
     if page.present_anchor_ids is not None:  # a notebook has none
         page.present_anchor_ids.update(re.findall(r'\sid="([^"]+)"', html))
+    return html
 
 
 def live_inline(source, language, class_name, md):
@@ -36,11 +38,18 @@ def live_inline(source, language, class_name, md):
 
 
 def live_fence(source, language, class_name, options, md, **kwargs):
+    """The place of a drawing."""
+    current.page.drawings.append(source)
+    return f'<div class="live-{len(current.page.drawings) - 1}"></div>'
+
+
+def drawn(number: int) -> str:
     """A drawing."""
+    source = current.page.drawings[number]
     try:
         return value_of(source).to_html(writer(current.page.words))
     except Exception as error:
-        raise SuperFencesException(f"{current.page.name}: ```live {source}: {error}") from error
+        raise PluginError(f"{current.page.name}: ```live {source}: {error}") from error
 
 
 def written(source: str) -> str:
@@ -58,13 +67,14 @@ def value_of(expression: str):
     """Evaluate against the names of the page's example; a value typed in is no value of it."""
     tree = ast.parse(expression.strip(), mode="eval")
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    if not names & current.page.values.keys():
+    values = current.page.given | current.page.values
+    if not names & values.keys():
         raise ValueError("uses no name of the example")
     if unclear := names & current.page.rebound:
         raise ValueError(f"bound in more than one section: {', '.join(sorted(unclear))}")
     if any(isinstance(node, ast.NamedExpr) for node in ast.walk(tree)):
         raise ValueError("assigns a value")
-    return eval(compile(tree, "<live>", "eval"), current.page.values)
+    return eval(compile(tree, "<live>", "eval"), values)
 
 
 def split_format(source: str) -> tuple[str, str]:

@@ -8,36 +8,20 @@ npm is missing, the site goes without the buttons.
 import gzip
 import hashlib
 import json
-import re
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 from mkdocs.exceptions import PluginError
 from mkdocs.utils import get_relative_url
-from places import DOCS, EXAMPLES, example_of
+from places import DOCS, example_of
 from words import DEFAULT, WORDS, localise, prefix
 
 BROWSER = DOCS / "browser"
 PYODIDE = BROWSER / "node_modules/pyodide"
 LOCK, INSTALLED = BROWSER / "package-lock.json", BROWSER / "node_modules/installed"
 FROM_NPM = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
-
-# Python as the browser has it: its library, NumPy, mha, and nothing else.
-ONLY_NUMPY = """
-import runpy, sys
-
-class OnlyNumPy:
-    def find_spec(name, *_):
-        if name.partition(".")[0] not in {"numpy", "mha", *sys.stdlib_module_names}:
-            raise ImportError(name)
-
-sys.meta_path.insert(0, OnlyNumPy)
-sys.path[:0] = sys.argv[2:]
-runpy.run_path(sys.argv[1], run_name="__main__")
-"""
 
 
 def fetch() -> None:
@@ -61,7 +45,10 @@ def installed() -> bool:
 def on_page_content(html, page, config, files):
     """Mark the pages whose example the reader can run; the theme adds the buttons."""
     example = example_of(page.file.src_uri)
-    if not (installed() and example.exists() and runs_with_numpy_alone(example, page.printed)):
+    runs = (
+        Path(config.site_dir).with_name(f"{example.stem}.numpy").exists()
+    )  # docs/alone.py says so
+    if not (installed() and runs):
         return
     language = config.theme["language"]
     here = prefix(language) + page.url
@@ -80,15 +67,6 @@ def on_post_build(config):
             target = Path(config.site_dir, "python", name)
             target.parent.mkdir(exist_ok=True)
             target.write_bytes(content)
-
-
-def runs_with_numpy_alone(example: Path, printed: str) -> bool:
-    """Does it print the same where there is no torch?"""
-    if re.search(r"^\s*(?:import|from) torch\b", example.read_text("utf-8"), re.MULTILINE):
-        return False
-    command = [sys.executable, "-c", ONLY_NUMPY, example, DOCS.parent, EXAMPLES]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
-    return done.returncode == 0 and done.stdout == printed
 
 
 def files() -> dict[str, bytes]:

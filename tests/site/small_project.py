@@ -15,9 +15,9 @@ from types import SimpleNamespace
 
 ROOT = Path(__file__).parents[2]
 MADE_OF = ("docs", "mha", "mkdocs.yml")  # what a site is made of
-SCRIPTS = ("docs/build.py", "docs/checks.py", "docs/serve.py")
-HOOKS = ("current", "examples", "notebook", "places", "runner", "stamp", "words")  # imported ones
-OWN_MODULES = ("build", "serve", "checks", "mha", *HOOKS)
+SCRIPTS = ("docs/alone.py", "docs/build.py", "docs/checks.py", "docs/serve.py")
+HOOKS = ("current", "examples", "notebook", "places", "progress", "runner", "stamp", "words")
+OWN_MODULES = ("alone", "build", "serve", "checks", "mha", *HOOKS)
 
 INDEX = f"""---
 title: Beranda

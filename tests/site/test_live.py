@@ -7,8 +7,8 @@ import live
 import numpy as np
 import pytest
 import torch
+from mkdocs.exceptions import PluginError
 from pymdownx.inlinehilite import InlineHiliteException
-from pymdownx.superfences import SuperFencesException
 from words import WORDS
 
 from mha.show import WeightTable
@@ -113,12 +113,27 @@ def test_what_is_no_value_stops_the_build(source, message):
         live.live_inline(source, "", "live", None)
 
 
+def with_drawings(*sources: str) -> str:
+    """A page with these fences, when all of it has been read."""
+    current.page.drawings.clear()
+    html = "".join(live.live_fence(source, "live", "live", {}, None) for source in sources)
+    return live.on_page_content(html, SimpleNamespace(present_anchor_ids=set()), None, None)
+
+
 def test_drawing_speaks_the_language():
     for language, cell in (("id", "0,250"), ("en", "0.250")):
         current.page.words = WORDS[language]
-        html = live.live_fence("drawing", "live", "live", {}, None)
+        html = with_drawings("drawing", "drawing")
         assert html.startswith('<table class="weights">')
+        assert html.count("<table") == 2
         assert f">{cell}</td>" in html
+
+
+def test_what_is_drawn_may_be_bound_further_down():
+    html = live.live_fence("later", "live", "live", {}, None)
+    current.page.values["later"] = WeightTable([[0.25, 0.75]])
+    page = SimpleNamespace(present_anchor_ids=set())
+    assert live.on_page_content(html, page, None, None).startswith('<table class="weights">')
 
 
 @pytest.mark.parametrize(
@@ -131,8 +146,8 @@ def test_drawing_speaks_the_language():
     ],
 )
 def test_what_is_no_drawing_stops_the_build(source, message):
-    with pytest.raises(SuperFencesException, match=rf"^page\.md: ```live {source}: .*{message}"):
-        live.live_fence(source, "live", "live", {}, None)
+    with pytest.raises(PluginError, match=rf"^page\.md: ```live {source}: .*{message}"):
+        with_drawings(source)
 
 
 def test_the_forms_are_known_to_markdown():

@@ -40,11 +40,16 @@ def page(tmp_path, monkeypatch):
         found |= {name: {"where": WHERE | place, "rows": rows} for name, place in places.items()}
         file.write_text(json.dumps(found), "utf-8")
         current.page.begin(name="bench.md", words=WORDS[language])
-        measured.on_page_markdown("", None, None, None)
+        measured.on_page_markdown("", on("bench.md"), None, None)
 
     begin()
     yield begin
     current.page.begin()
+
+
+def on(name: str) -> SimpleNamespace:
+    """A page of this name."""
+    return SimpleNamespace(file=SimpleNamespace(src_uri=name))
 
 
 def drawn(name: str, source: str) -> BeautifulSoup:
@@ -179,7 +184,7 @@ def test_without_results_the_build_stops(page):
 
 
 def test_sentences_have_the_values_of_a_column(page):
-    values = current.page.values["measured"]
+    values = current.page.given["measured"]
     assert values("some", "ratio") == [0.5, 2.0, 1 / 8]
     assert values("some", "ratio", against="floor", mask="none") == [0.5]
     assert values("some", "met") == [True, False, False]
@@ -192,10 +197,13 @@ def test_sentences_have_the_values_of_a_column(page):
             values(part, column, **only)
 
 
-def test_an_example_keeps_its_own_name_for_it(page):
-    current.page.values["measured"] = "its own"
-    measured.on_page_markdown("", None, None, None)
-    assert current.page.values["measured"] == "its own"
+def test_no_other_page_shows_what_its_build_has_not_computed(page):
+    current.page.begin(name="cost.md", words=WORDS["id"])
+    measured.on_page_markdown("", on("cost.md"), None, None)
+    assert "measured" not in current.page.given
+    for name, source in (("measured", TABLE), ("curve", CURVE), ("where", "")):
+        with pytest.raises(SuperFencesException, match=rf"^cost\.md: ```{name} .*only bench\.md"):
+            drawn(name, source)
 
 
 def test_one_line_says_where_as_long_as_all_was_measured_there(page):

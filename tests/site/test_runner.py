@@ -84,25 +84,6 @@ def test_npm_gets_exact_versions_from_wherever_the_reader_gets_them():
     assert "resolved" not in text
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ("import numpy as np\nprint(np.eye(2))", True),
-        ("import mha\nprint(mha.softmax([1.0, 1.0]))", True),
-        ("import torch", False),
-        ("import mha\nmha.MultiHeadAttention", False),
-        ("from mha.show import ShapeLedger\nShapeLedger(0, 0, {})", False),
-        ("import yaml", False),  # is here, and not in the browser
-        ("try:\n    import torch\n    print(1)\nexcept ImportError:\n    print(2)", False),
-    ],
-)
-def test_only_numpy_alone_is_run(code, expected, tmp_path):
-    example = tmp_path / "example.py"
-    example.write_text(code)
-    printed = subprocess.run([sys.executable, example], capture_output=True, text=True, cwd=ROOT)
-    assert runner.runs_with_numpy_alone(example, printed.stdout) is expected
-
-
 @needs_pyodide
 def test_buttons_come_by_themselves_and_leave_with_torch(project):
     project.add_python()

@@ -1,6 +1,5 @@
 """A page is held against its example: every section, its output, and where it failed."""
 
-import logging
 from types import SimpleNamespace
 
 import current
@@ -10,6 +9,7 @@ import places
 import pytest
 import torch
 from mkdocs.exceptions import PluginError
+from pymdownx.superfences import SuperFencesException
 
 import mha
 
@@ -34,20 +34,25 @@ def example(tmp_path, monkeypatch):
     file.write_text(EXAMPLE)
     yield file
     current.page.begin()
-    examples._warnings.messages.clear()
 
 
 def begun(**meta):
-    """The page some-page.md, after its example has run."""
+    """The page some-page.md, of which no block has run."""
     page = SimpleNamespace(file=SimpleNamespace(src_uri="some-page.md"), meta=meta)
     examples.on_page_markdown("", page, CONFIG, None)
     return page
 
 
-def content(*code: str, printed: str = "0.5\n") -> str:
-    """A page that shows these blocks of code and this output."""
-    blocks = [f'<div class="language-python"><code>{text}\n</code></div>' for text in code]
-    return "".join(blocks) + f'<div class="language-text"><code>{printed}</code></div>'
+def run_all(example) -> str:
+    """Begin the page and run its blocks; what they print."""
+    begun()
+    parts = examples.sections(example)
+    return "".join(examples.run_block(code, id=name) for name, code in parts.items())
+
+
+def content(*code: str) -> str:
+    """A page that shows these blocks of code."""
+    return "".join(f'<div class="language-python"><code>{text}\n</code></div>' for text in code)
 
 
 def test_sections_are_read_in_order(example):
@@ -74,14 +79,27 @@ def test_names_with_two_values(parts, expected):
     assert examples.rebound(dict(enumerate(parts))) == expected
 
 
-def test_page_knows_what_its_example_leaves(example):
-    page = begun(listing=["second-part"])
-    assert page.printed == "0.5\n"
-    assert current.page.name == "some-page.md"
+def test_blocks_run_one_after_the_other(example):
+    assert run_all(example) == "0.5\n"
     assert current.page.values["x"] == 0.5
-    assert current.page.values["WeightTable"].__name__ == "WeightTable"
-    assert current.page.values["built"].numpy == np.__version__
+
+
+def test_page_knows_what_it_may_show(example):
+    begun(listing=["second-part"])
+    assert current.page.name == "some-page.md"
+    assert current.page.given["WeightTable"].__name__ == "WeightTable"
+    assert current.page.given["built"].numpy == np.__version__
     assert current.page.listings == {"second-part": ["print(x)"]}
+
+
+def test_block_sees_nothing_of_the_site(example):
+    example.write_text(EXAMPLE.replace("print(x)", "print(*sorted(set(globals()) - {'x'}))"))
+    assert run_all(example) == "__builtins__ __name__\n"
+
+
+def test_what_a_library_prints_is_shown_too(example):
+    example.write_text(EXAMPLE.replace("print(x)", "import sys; sys.stdout.write('a\\n')"))
+    assert run_all(example) == "a\n"
 
 
 def test_listing_is_a_section(example):
@@ -92,15 +110,14 @@ def test_listing_is_a_section(example):
 def test_page_without_example_has_no_values(example):
     example.unlink()
     page = begun()
-    assert page.printed == ""
     drawings = {
         *("HeadGrid", "HeadView", "Playground"),
         *("ShapeFlow", "ShapeLedger", "Table", "WeightTable"),
     }
-    assert set(current.page.values) == {"built", *drawings}
+    assert set(current.page.given) == {"built", *drawings}
     assert examples.on_page_content("<p>Kata.</p>", page, CONFIG, None) is None
     with pytest.raises(PluginError, match="its Python blocks are not the sections of some_page"):
-        examples.on_page_content(content("x = 1", printed=""), page, CONFIG, None)
+        examples.on_page_content(content("x = 1"), page, CONFIG, None)
 
 
 @pytest.mark.parametrize(
@@ -111,8 +128,6 @@ def test_page_without_example_has_no_values(example):
         (content("x = 0.5"), "once and in order"),
         (content("x = 0.5", "print(x)", "print(x)"), "once and in order"),
         (content("x = 0.4", "print(x)"), "once and in order"),
-        (content("x = 0.5", "print(x)", printed="0.4\n"), "shows\n0.4\n\nbut its example prints"),
-        (content("x = 0.5", "print(x)", printed=""), "shows\n\nbut its example prints\n0.5"),
         ("<p>Kata.</p>", "once and in order"),
     ],
 )
@@ -123,17 +138,6 @@ def test_page_shows_its_example(html, message, example):
     else:
         with pytest.raises(PluginError, match=rf"^some-page\.md: .*(?s:.*){message}"):
             examples.on_page_content(html, page, CONFIG, None)
-
-
-def test_warning_stops_its_own_page_only(example):
-    logger, html = logging.getLogger("mkdocs.plugins.test"), content("x = 0.5", "print(x)")
-    examples.on_config(None)
-    page = begun()
-    logger.warning("a block failed")
-    with pytest.raises(PluginError, match=r"^some-page\.md: a block failed$"):
-        examples.on_page_content(html, page, CONFIG, None)
-    examples.on_page_content(html, begun(), CONFIG, None)
-    logging.getLogger("mkdocs").removeHandler(examples._warnings)
 
 
 @pytest.mark.parametrize(("actual", "message"), [([1.0], None), ([1.5], "check is not ok: .*5.0")])
@@ -154,14 +158,14 @@ def test_comparison_that_fails_stops_the_build(actual, message, example):
         ("x = 0.5", "x = gone", "some_page.py:2, section first: NameError"),
         ("print(x)", "x / 0", "some_page.py:7, section second-part: ZeroDivisionError"),
         ("print(x)", "exit()", "some_page.py:7, section second-part: SystemExit"),
-        ("print(x)", "print(x", "some_page.py: SyntaxError"),
-        ("# --8<-- [start:first]", "gone", "some_page.py:1, section –: NameError"),
+        ("print(x)", "x\nprint(x", "some_page.py:8, section second-part: SyntaxError"),
+        ("print(x)", "import json; json.loads('')", "some_page.py:7, section second-part: JSOND"),
     ],
 )
 def test_failing_example_is_named_with_its_line(old, new, message, example):
     example.write_text(EXAMPLE.replace(old, new))
-    with pytest.raises(PluginError) as caught:
-        begun()
+    with pytest.raises(SuperFencesException) as caught:
+        run_all(example)
     assert str(caught.value).startswith(f"some-page.md: {message}")
 
 
@@ -172,9 +176,9 @@ def test_example_starts_from_a_known_state(example):
     draws = "import numpy as np, random, torch\n"
     draws += "print(np.random.rand(), random.random(), torch.rand(1), np.array([1 / 3]))"
     example.write_text(EXAMPLE.replace("print(x)", draws))
-    first = begun().printed
+    first = run_all(example)
     assert "[0.33333333]" in first
     assert "float64" not in first
-    assert begun().printed == first
+    assert run_all(example) == first
     assert torch.get_default_dtype() is torch.float32
     assert torch.get_num_threads() == 1

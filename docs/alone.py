@@ -1,0 +1,90 @@
+"""Each example runs once by itself, as a reader runs it: what it prints is what its page shows.
+
+The blocks of the pages share a process, in which one example could change another's numbers.
+"""
+
+import ast
+import atexit
+import multiprocessing
+import os
+import runpy
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from checks import Finished
+from places import html_of
+from progress import SECONDS
+from words import WORDS
+
+PROCESSES = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
+WITH_NUMPY_ALONE = {"numpy", "mha", *sys.stdlib_module_names}
+
+
+def run_examples(examples: Iterable[Path], scratch: Path) -> list[str]:
+    """Lay what they print into the scratch folder; return what went wrong.
+
+    Of those that get on without torch, a file NAME.numpy says so.
+    """
+    problems = []
+    for example in examples:
+        printed = scratch / f"{example.stem}.txt"
+        if imports(example) <= WITH_NUMPY_ALONE and not _run(example, printed, without="torch"):
+            (scratch / f"{example.stem}.numpy").touch()
+        elif problem := _run(example, printed):
+            problems.append(f"{example.name}, run by itself, {problem}")
+    return problems
+
+
+def differences(examples: dict[str, Path], scratch: Path) -> list[str]:
+    """Where a finished page shows anything else than its example has printed."""
+    problems = []
+    for page, example in examples.items():
+        printed = (scratch / f"{example.stem}.txt").read_text("utf-8")
+        for language in WORDS:
+            shown = Finished(scratch / language / html_of(page)).output()
+            if shown != printed:
+                problems.append(
+                    f"{language}: {page}: the page shows\n{shown}\n"
+                    f"but {example.name}, run by itself, prints\n{printed}"
+                )
+    return problems
+
+
+def imports(example: Path) -> set[str]:
+    """The packages that a script names; a broken one names none that could be had."""
+    try:
+        nodes = list(ast.walk(ast.parse(example.read_text("utf-8"))))
+    except SyntaxError:
+        return {""}
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {name.partition(".")[0] for name in names}
+
+
+def _run(example: Path, printed: Path, without: str = "") -> str:
+    """Run a script in a process of its own; return what went wrong, or nothing."""
+    process = PROCESSES.Process(target=run, args=(example, printed), kwargs={"without": without})
+    process.start()
+    process.join(SECONDS)
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+        return f"comes to no end after {SECONDS:g} s"
+    errors = printed.with_suffix(".err").read_text("utf-8", errors="replace")
+    return f"ends with exit code {process.exitcode}\n{errors}" if process.exitcode else ""
+
+
+def run(script: Path, printed: Path, *arguments: str, without: str = "") -> None:
+    """Do in this process what `python` does, with what it prints in files."""
+    for number, name in ((1, printed), (2, printed.with_suffix(".err"))):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    sys.stdout, sys.stderr = os.fdopen(1, "w", encoding="utf-8"), os.fdopen(2, "w", 1)
+    os.chdir(printed.parent)
+    sys.argv = [str(script), *arguments]
+    if without:
+        sys.modules[without] = None
+    atexit._clear()  # what the parent has to do at its end is not for this process
+    runpy.run_path(str(script), run_name="__main__")
+    atexit._run_exitfuncs()
+    sys.stdout.flush()

@@ -1,0 +1,36 @@
+"""The theme without what this site does not need still does what it should."""
+
+import json
+
+import pytest
+
+PATHS = ["", "two-heads/", "en/parity/"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_scripts_do_not_make_the_browser_style_the_page_anew(path, watch, chromium):
+    opened = watch(width=360)
+    kinds = ["devtools.timeline"]
+    chromium.start_tracing(page=opened.page, categories=kinds, screenshots=False)
+    opened.page.goto(opened.address + path, wait_until="networkidle")
+    events = json.loads(chromium.stop_tracing())["traceEvents"]
+    styled = [e["args"]["elementCount"] for e in events if e["name"] == "UpdateLayoutTree"]
+    elements = opened.page.locator("*").count()
+    assert sum(styled) > elements  # it was styled at all
+    assert sum(count > 0.7 * elements for count in styled) <= 2  # once, and what scripts add
+    assert opened.errors == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_scroll_bars_have_the_colours_of_the_page(scheme, watch):
+    page = watch(scheme=scheme).open("")
+    of_root = "getComputedStyle(document.documentElement).colorScheme"
+    assert page.evaluate(of_root) == ("dark" if scheme == "dark" else "normal")
+    page.locator("label[for^=__palette]:visible").click()
+    page.wait_for_function(f"{of_root} === '{'normal' if scheme == 'dark' else 'dark'}'")
+
+
+def test_without_scripts_nothing_waits_for_one(watch):
+    page = watch(java_script_enabled=False).open("two-heads/")
+    assert page.locator(".md-search").is_hidden()
+    assert page.locator(".md-sidebar--primary").is_visible()

@@ -1,0 +1,85 @@
+"""Each example runs by itself, and its page has to show what it prints."""
+
+import alone
+import pytest
+
+
+@pytest.fixture
+def example(tmp_path):
+    """A script that says hello, and the folder for what it prints."""
+    file = tmp_path / "some_page.py"
+    file.write_text("print('hello')\n")
+    return file
+
+
+def printed(example) -> str:
+    return example.with_suffix(".txt").read_text("utf-8")
+
+
+def test_output_lies_in_a_file(example):
+    example.write_text(
+        "import atexit, os\natexit.register(print, 'end')\nprint('héllo')\n"
+        "os.write(2, b'a warning')\nos.system('echo x')\n"
+    )
+    assert alone.run_examples([example], example.parent) == []
+    assert sorted(printed(example).split()) == ["end", "héllo", "x"]
+
+
+@pytest.mark.parametrize(
+    ("code", "what"),
+    [
+        ("1 / 0", ["ends with exit code 1\n", "some_page.py", "ZeroDivisionError"]),
+        ("raise SystemExit(3)", ["ends with exit code 3\n"]),
+        ("import torch\nimport os\nos._exit(4)", ["ends with exit code 4\n"]),
+        ("print(", ["ends with exit code 1\n", "SyntaxError"]),
+        ("while True: pass", ["comes to no end after 0.5 s"]),
+    ],
+)
+def test_what_goes_wrong_is_said(code, what, example, monkeypatch):
+    monkeypatch.setattr(alone, "SECONDS", 0.5 if "while" in code else 60)
+    example.write_text(code)
+    (problem,) = alone.run_examples([example], example.parent)
+    assert problem.startswith("some_page.py, run by itself, ")
+    for words in what:
+        assert words in problem
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import numpy as np\nprint(np.eye(2))", True),
+        ("import mha\nprint(mha.softmax([1.0, 1.0]))", True),
+        ("import torch", False),
+        ("from torch import nn", False),
+        ("import mha\nmha.MultiHeadAttention", False),
+        ("from mha.show import ShapeLedger\nShapeLedger(0, 0, {})", False),
+        ("import yaml", False),  # is here, and not in the browser
+        ("from . import x", False),
+        ("try:\n    import torch\n    print(1)\nexcept ImportError:\n    print(2)", False),
+    ],
+)
+def test_only_numpy_alone_is_known(code, expected, example):
+    example.write_text(code)
+    alone.run_examples([example], example.parent)
+    assert example.with_suffix(".numpy").exists() is expected
+
+
+def test_example_that_needs_torch_runs_with_it(example):
+    example.write_text("import mha\nprint(mha.MultiHeadAttention(6, 2).num_heads)")
+    assert alone.run_examples([example], example.parent) == []
+    assert printed(example) == "2\n"
+
+
+@pytest.mark.parametrize(("shown", "equal"), [("hello\n", True), ("hell\n", False), ("", False)])
+def test_page_shows_what_its_example_prints(shown, equal, example, monkeypatch):
+    monkeypatch.setattr(alone, "WORDS", ["id"])
+    folder = example.parent / "id/some-page"
+    folder.mkdir(parents=True)
+    html = f'<p>hello</p><div class="language-text"><code>{shown}</code></div>'
+    (folder / "index.html").write_text(html)
+    alone.run_examples([example], example.parent)
+    found = alone.differences({"some-page.md": example}, example.parent)
+    message = (
+        f"id: some-page.md: the page shows\n{shown}\nbut some_page.py, run by itself, prints\n"
+    )
+    assert found == ([] if equal else [f"{message}hello\n"])
