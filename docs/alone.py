@@ -77,9 +77,10 @@ def _run(example: Path, printed: Path, without: str = "") -> str:
 
 def run(script: Path, printed: Path, *arguments: str, without: str = "") -> None:
     """Do in this process what `python` does, with what it prints in files."""
-    for number, name in ((1, printed), (2, printed.with_suffix(".err"))):
-        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-    sys.stdout, sys.stderr = os.fdopen(1, "w", encoding="utf-8"), os.fdopen(2, "w", 1)
+    sys.stdout = printed.open("w", encoding="utf-8")
+    sys.stderr = printed.with_suffix(".err").open("w", encoding="utf-8")
+    os.dup2(sys.stdout.fileno(), 1)  # for what does not go through Python's print
+    os.dup2(sys.stderr.fileno(), 2)
     os.chdir(printed.parent)
     sys.argv = [str(script), *arguments]
     if without:
@@ -87,4 +88,3 @@ def run(script: Path, printed: Path, *arguments: str, without: str = "") -> None
     atexit._clear()  # what the parent has to do at its end is not for this process
     runpy.run_path(str(script), run_name="__main__")
     atexit._run_exitfuncs()
-    sys.stdout.flush()
