@@ -6,11 +6,12 @@ terms with something in the column `mark` are marked on the pages: "row" would b
 
 import csv
 import re
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from bs4 import BeautifulSoup, NavigableString
 from mkdocs.utils import get_relative_url
+from selectolax.lexbor import LexborHTMLParser
 from words import WORDS
 
 GLOSSARY = Path(__file__).parents[1] / "glossary.csv"
@@ -31,36 +32,25 @@ def on_page_content(html, page, config, files):
     """Mark the first use of each term in running text."""
     if page.file.src_uri == "glossary.md":
         return None
-    language = config.theme["language"]
-    names = sorted(
-        ((name, term) for term in terms() for name in _names(term, language)),
-        key=lambda pair: -len(pair[0]),  # so that "multi-head attention" is never "attention"
-    )
-    pattern = re.compile(
-        "|".join(f"({_forms(name, language)})" for name, _ in names), re.IGNORECASE
-    )
-    glossary = get_relative_url("glossary/", page.url)
-    soup = BeautifulSoup(html, "html.parser")
-    left = {anchor(term) for term in terms() if term["mark"]}
-    for text in soup.find_all(string=pattern):
-        if type(text) is not NavigableString or not text.find_parent(_RUNNING):
-            continue
-        if text.find_parent(_LEAVE) or text.find_parent(lang=True):
-            continue
-        parts, end = [], 0
+    language, left = config.theme["language"], {anchor(term) for term in terms() if term["mark"]}
+    pattern, found_by = _pattern(language)
+    tree = LexborHTMLParser(f"<body>{html}")
+    for node in _running_text(tree.body):
+        text, end = node.text_content, 0
         for found in pattern.finditer(text):
-            term = names[found.lastindex - 1][1]
+            term = found_by[found.lastindex - 1]
             if anchor(term) in left:
                 left.remove(anchor(term))
-                link = soup.new_tag(
-                    "a", attrs={"class": "term", "href": f"{glossary}#{anchor(term)}"}
-                )
-                link["title"], link.string = term[f"definition_{language}"], found[0]
-                parts += [text[end : found.start()], link]
+                link = tree.create_node("a")
+                link.attrs["class"], link.attrs["title"] = "term", term[f"definition_{language}"]
+                link.attrs["href"] = get_relative_url(f"glossary/#{anchor(term)}", page.url)
+                link.insert_child(found[0])
+                node.insert_before(text[end : found.start()])
+                node.insert_before(link, move=True)
                 end = found.end()
-        if parts:
-            text.replace_with(*parts, text[end:])
-    return str(soup)
+        if end:
+            node.replace_with(text[end:])
+    return tree.body.inner_html
 
 
 def terms() -> list[dict]:
@@ -74,6 +64,25 @@ def anchor(term: dict) -> str:
     return re.sub(r"[^a-z0-9]+", "-", _names(term, "en")[0].lower()).strip("-")
 
 
+def _running_text(node, running: bool = False) -> Iterator:
+    """The pieces of text in which terms are marked, in order."""
+    for child in node.iter(include_text=True):
+        if child.tag == "-text":
+            if running:
+                yield child
+        elif child.tag not in _LEAVE and "lang" not in child.attributes:
+            yield from _running_text(child, running or child.tag in _RUNNING)
+
+
+def _pattern(language: str) -> tuple[re.Pattern, list[dict]]:
+    """What finds each name, and the term that each of its groups stands for."""
+    names = [(name, term) for term in terms() for name in _names(term, language)]
+    names.sort(key=lambda pair: -len(pair[0]))  # so that "multi-head attention" is no "attention"
+    forms = "|".join(f"({_forms(name, language)})" for name, _ in names)
+    pattern = re.compile(rf"(?<![\w-])(?:{forms})(?![\w-])", re.IGNORECASE)
+    return pattern, [term for _, term in names]
+
+
 def _names(term: dict, language: str) -> list[str]:
     """`concatenate (concat)` has two."""
     return re.findall(r"[^()]*[^() ]", term[f"term_{language}"])
@@ -83,10 +92,8 @@ def _forms(name: str, language: str) -> str:
     """A pattern for a name as it stands in a sentence: over a line's end, in the plural."""
     form = re.escape(name).replace(r"\ ", r"\s+")
     if language == "en":
-        form = re.sub("y$", "(?:y|ie)", re.sub("ix$", "i(?:x|ce)", form)) + "(?:s|es)?"
-    else:
-        form += "(?:nya)?"
-    return rf"(?<![\w-]){form}(?![\w-])"
+        return re.sub("y$", "(?:y|ie)", re.sub("ix$", "i(?:x|ce)", form)) + "(?:s|es)?"
+    return form + "(?:nya)?"
 
 
 def _list(language: str) -> str:

@@ -6,9 +6,9 @@ code, and a link that lights them up. Every line of code has an address, and has
 """
 
 import current
-from bs4 import BeautifulSoup
 from mkdocs.exceptions import PluginError
 from pymdownx.inlinehilite import InlineHiliteException
+from selectolax.lexbor import LexborHTMLParser
 
 
 def on_config(config):
@@ -25,19 +25,19 @@ def on_page_content(html, page, config, files):
             raise PluginError(
                 f"{page.file.src_uri}: no word about line(s) {lines} of the listing {name}"
             )
-    soup = BeautifulSoup(html, "html.parser")
-    for count, block in enumerate(soup.select(".highlight"), 1):
-        lines = block.select("span[id^=__span-]")
-        name = _name_of([line.get_text().rstrip("\n") for line in lines])
+    tree = LexborHTMLParser(f"<body>{html}")
+    for count, block in enumerate(tree.css(".highlight"), 1):
+        lines = block.css("span[id^=__span-]")
+        name = _name_of([line.text().rstrip("\n") for line in lines])
         for number, line in enumerate(lines, 1):
             if name:
-                _with_address(soup, line, name, number)
+                _with_address(line, name, number)
             else:  # Pygments' own ids begin anew in every executed block
-                line["id"] = f"code-{count}-{number}"
+                line.attrs["id"] = f"code-{count}-{number}"
         if name:
-            block["class"].append("listing")
-            _mark_ranges(soup, name, lines)
-    return str(soup)
+            block.attrs["class"] += " listing"
+            _mark_ranges(tree, name, lines)
+    return tree.body.inner_html
 
 
 def lines_inline(source, language, class_name, md):
@@ -90,36 +90,38 @@ def _name_of(code: list[str]) -> str | None:
     return next((n for n, listing in current.page.listings.items() if listing == code), None)
 
 
-def _with_address(soup, line, name: str, number: int) -> None:
+def _with_address(line, name: str, number: int) -> None:
     """Begin a line with its number and, if it holds code, with its address and a link there.
 
     All are without text, so that the copied code has none of them; the style sheet counts. The
     line's end goes behind it: copied from within a box of its own, it would count twice.
     """
-    del line["id"]
-    line["class"] = "line"
-    end = line.find_all(string=True)[-1]
-    end.replace_with(end.removesuffix("\n"))
+    code, address = line.inner_html.replace("\n", ""), f"{name}-{number}"
+    del line.attrs["id"]
+    line.attrs["class"] = "line"
     line.insert_after("\n")
-    if not line.get_text().strip():
-        line.insert(0, soup.new_tag("span", attrs={"class": "number"}))
-        return
-    address = f"{name}-{number}"
-    attributes = {"class": "number", "href": f"#{address}", "aria-label": _label(number, number)}
-    line.insert(0, soup.new_tag("a", attrs=attributes))
-    line.insert(0, soup.new_tag("span", id=address))
+    if line.text().strip():
+        line.inner_html = (
+            f'<span id="{address}"></span><a class="number" href="#{address}"'
+            f' aria-label="{_label(number, number)}"></a>{code}'
+        )
+    else:
+        line.inner_html = f'<span class="number"></span>{code}'
 
 
-def _mark_ranges(soup, name: str, lines) -> None:
+def _mark_ranges(tree, name: str, lines) -> None:
     """Wrap each range of lines that is linked to, so that the style sheet can light it up."""
-    for address in dict.fromkeys(link["href"] for link in soup.select("a.lines")):
+    for address in dict.fromkeys(link.attrs["href"] for link in tree.css("a.lines")):
         of, _, numbers = address.removeprefix("#").partition(f"{name}-")
         first, _, last = numbers.partition("-")
         if of or not last.isdecimal():  # of another listing, or one line, which has its address
             continue
-        wrap = soup.new_tag("span", attrs={"class": "range"})
-        wrapped = [(line, line.next_sibling) for line in lines[int(first) - 1 : int(last)]]
-        wrapped[0][0].insert_before(wrap)
-        wrap.append(soup.new_tag("span", id=f"{name}-{first}-{last}"))
-        for line, end in wrapped:
-            wrap.extend([line, end])
+        wrap = tree.create_node("span")
+        wrap.attrs["class"] = "range"
+        wrap.inner_html = f'<span id="{name}-{first}-{last}"></span>'
+        wrapped = lines[int(first) - 1 : int(last)]
+        wrapped[0].insert_before(wrap, move=True)
+        for line in wrapped:
+            end = line.next
+            wrap.insert_child(line, move=True)
+            wrap.insert_child(end, move=True)

@@ -85,7 +85,7 @@ def test_first_use_is_marked(language, html, expected):
         '<p><a href="x"><em>attention</em></a></p>',
         "<ul><li><pre>attention</pre></li></ul>",
         "<p><math><mi>attention</mi></math></p>",
-        "<ul><li><table><tr><td>attention</td></tr></table></li></ul>",
+        "<ul><li><table><tbody><tr><td>attention</td></tr></tbody></table></li></ul>",
         "<p><abbr>attention</abbr></p>",
         '<p lang="en">attention</p>',
         '<div lang="en"><p><em>attention</em></p></div>',
@@ -94,6 +94,8 @@ def test_first_use_is_marked(language, html, expected):
         "<h2>attention</h2>",
         "<div>attention</div>",
         "<p><!-- attention --></p>",
+        "<!-- attention -->",
+        "<style>p { color: red }</style>",  # has to stay in front of the text
     ],
 )
 def test_other_text_is_not_marked(html):
