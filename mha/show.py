@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,7 +100,9 @@ class Table:
         for name, *row in self.rows:
             cells = "".join(f"<td{_kind(cell)}>{_rich(_plain(cell), write)}</td>" for cell in row)
             rows.append(f'<tr><th scope="row">{_rich(_plain(name), write)}</th>{cells}</tr>')
-        return _table("facts", self.header, rows, write)
+        columns = zip(*self.rows, strict=True)
+        numeric = [any("number" in _kind(cell) for cell in column) for column in columns]
+        return _table("facts", self.header, rows, write, numeric)
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -224,8 +227,18 @@ def _kind(cell: Any) -> str:
     return ' class="number"' if isinstance(cell, int | float | np.integer) else ""
 
 
-def _table(kind: str, header: list[str], rows: list[str], write: Callable[[str], str]) -> str:
-    head = "".join(f'<th scope="col">{_rich(cell, write)}</th>' for cell in header)
+def _table(
+    kind: str,
+    header: list[str],
+    rows: list[str],
+    write: Callable[[str], str],
+    numeric: Sequence[bool] = (),
+) -> str:
+    """A table; the heading of a numeric column stands at the right, as its numbers do."""
+    head = ""
+    for cell, is_numeric in zip_longest(header, numeric):
+        mark = ' class="number"' if is_numeric else ""
+        head += f'<th scope="col"{mark}>{_rich(cell, write)}</th>'
     return (
         f'<table class="{kind}"><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
