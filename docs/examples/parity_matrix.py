@@ -113,7 +113,9 @@ def table(layer, xs, masks):
 def arguments(dtype, *setting):
     *size, inputs, mask, batch = setting
     layer, xs, masks = problem(dtype, *size, inputs)
-    masks = {k: m if k == "causal" else sample(m, batch) for k, m in masks[mask].items()}
+    masks = {
+        k: m if k == "causal" else sample(m, batch).clone() for k, m in masks[mask].items()
+    }
     return layer, [sample(x, batch) for x in xs], masks
 
 
