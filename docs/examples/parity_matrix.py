@@ -113,7 +113,7 @@ def table(layer, xs, masks):
 def arguments(dtype, *setting):
     *size, inputs, mask, batch = setting
     layer, xs, masks = problem(dtype, *size, inputs)
-    masks = {
+    masks = {  # copies: what a layer writes into them must not reach the truth
         k: m if k == "causal" else sample(m, batch).clone() for k, m in masks[mask].items()
     }
     return layer, [sample(x, batch) for x in xs], masks
