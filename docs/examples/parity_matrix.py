@@ -1,13 +1,15 @@
 # --8<-- [start:grid]
 import contextlib
 import csv
+import functools
 import itertools
 import math
+import operator
 import sys
 from typing import NamedTuple
 
 import torch
-from torch.nn.functional import linear, scaled_dot_product_attention
+from torch.nn.functional import scaled_dot_product_attention
 
 import mha
 
@@ -43,7 +45,8 @@ class Cell(NamedTuple):
 
 
 # --8<-- [start:problem]
-def problem(dtype, d_model, H, inputs, mask, batch):
+@functools.lru_cache(1)
+def problem(dtype, d_model, H, inputs):
     generator = torch.Generator().manual_seed(0)
 
     def normal(*shape):
@@ -58,6 +61,10 @@ def problem(dtype, d_model, H, inputs, mask, batch):
             p.copy_(normal(*p.shape) / p.shape[-1] ** 0.5)
     sizes = (L, d_model), (n, kdim or d_model), (n, vdim or d_model)
     xs = [normal(B, *size) for size in sizes][: 1 if inputs == "self" else 3]
+    return layer, xs, mask_kinds(normal, H, n, True if inputs == "self" else "upper_left")
+
+
+def mask_kinds(normal, H, n, causal):
     keep = normal(B, n) > -0.5  # (B, n)
     keep[:, 0] = True
     left = torch.arange(n) >= torch.tensor([[2], [0], [n]])  # (B, n)
@@ -66,8 +73,7 @@ def problem(dtype, d_model, H, inputs, mask, batch):
     bias[..., 0] = 0.0
     allow = torch.ones(B, H, L, n, dtype=torch.bool)
     allow[0], allow[1, :, 2], allow[2, 0, 1:3] = False, False, False
-    causal = True if inputs == "self" else "upper_left"
-    masks = {
+    return {
         "none": {},
         "causal": {"causal": causal},
         "padding": {"key_allow": keep},
@@ -76,48 +82,13 @@ def problem(dtype, d_model, H, inputs, mask, batch):
         "allow+additive": {"allow": allow, "score_bias": bias},
         "causal+left": {"causal": causal, "key_allow": left},
         "lower_right": {"causal": "lower_right", "allow": allow[:, 0]},
-    }[mask]
-    if not batch:
-        xs = [x[2] for x in xs]
-        masks = {k: m if k == "causal" else m[2] for k, m in masks.items()}
-    return layer, xs, masks
+    }
 
 
-def cell(against, dtype, setting, need_weights, rows):
-    errors = [r.max_error / r.tolerance if r.tolerance else r.max_error for r in rows]
-    limit = LIMITS[dtype]
-    error = limit * max(e if e == e else math.inf for e in errors)
-    name = str(dtype).removeprefix("torch.")
-    return Cell(against, name, *setting, str(need_weights), len(rows), error, limit)
+def sample(x, batch):
+    return x if batch else x[2]
 
 
-# --8<-- [end:problem]
-
-
-# --8<-- [start:module]
-def against_module(dtype, *setting):
-    layer, xs, masks = problem(dtype, *setting)
-    reference = layer.to_torch()
-    for mode in ("train", "eval"):
-        rows = mha.parity(layer.train(mode == "train"), reference, *xs, **masks).rows
-        yield cell("nn.MultiheadAttention", dtype, (*setting, mode), "both", rows)
-    # eval and no gradients: the reference takes its fast path
-    doubles = [x.double() for x in xs]
-    full = doubles if len(doubles) == 3 else doubles * 3
-    options = {"attn_mask": table(layer, xs, masks).flatten(0, -3)} if masks else {}
-    with torch.inference_mode():
-        theirs = reference.double().eval()
-        expected = [*theirs(*full, **options, average_attn_weights=False)]
-        expected.append(theirs(*full, **options, need_weights=False)[0])
-        found = [*layer(*xs, **masks), layer(*xs, **masks, need_weights=False)[0]]
-    rows = [mha.compare(*pair) for pair in zip(found, expected, strict=True)]
-    yield cell("nn.MultiheadAttention", dtype, (*setting, "inference"), "both", rows)
-
-
-# --8<-- [end:module]
-
-
-# --8<-- [start:kernel]
 def table(layer, xs, masks):
     n, batch = xs[-1].shape[-2], xs[0].shape[:-2]
     added = torch.zeros(*batch, layer.num_heads, L, n, dtype=torch.float64)
@@ -135,44 +106,122 @@ def table(layer, xs, masks):
     return added  # (B, H, L, n)
 
 
-def kernel(layer, xs, mask):
-    names = "q_proj", "k_proj", "v_proj"
-    q, k, v = (
-        linear(x, layer.get_parameter(f"{n}.weight"), layer.get_parameter(f"{n}.bias"))
-        .unflatten(-1, (layer.num_heads, -1))
-        .movedim(-2, -3)  # (B, H, L, d_k)
-        for n, x in zip(names, xs, strict=True)
-    )
-    eye = torch.eye(k.shape[-2], dtype=k.dtype).expand(*k.shape[:-1], -1)
-    context = scaled_dot_product_attention(q, k, v, mask)
-    weights = scaled_dot_product_attention(q, k, eye, mask)  # (B, H, L, n)
-    o = layer.out_proj
-    return linear(context.movedim(-3, -2).flatten(-2), o.weight, o.bias), weights
+# --8<-- [end:problem]
 
 
-def gradients(results, leaves):
+# --8<-- [start:runs]
+def arguments(dtype, *setting):
+    *size, inputs, mask, batch = setting
+    layer, xs, masks = problem(dtype, *size, inputs)
+    masks = {  # copies: what a layer writes into them must not reach the truth
+        k: m if k == "causal" else sample(m, batch).clone() for k, m in masks[mask].items()
+    }
+    return layer, [sample(x, batch) for x in xs], masks
+
+
+def gradients(results, leaves, batch=True):
     generator = torch.Generator().manual_seed(1)
-    loss = [torch.randn(x.shape, generator=generator).to(x) for x in results]
+    loss = []
+    for x, axes in zip(results, (2, 3), strict=False):  # (B, L, d_model), (B, H, L, n)
+        draws = torch.randn(B, *x.shape[-axes:], generator=generator).to(x.dtype)
+        loss.append(sample(draws, batch).expand_as(x))
     return torch.autograd.grad(results, leaves, loss, retain_graph=True, materialize_grads=True)
 
 
-def against_kernel(dtype, *setting):
-    layer, xs, masks = problem(dtype, *setting)
-    truth = problem(dtype, *setting)[0].double()
-    leaves = [x.double().requires_grad_() for x in xs]
-    full = leaves if len(leaves) == 3 else leaves * 3
-    expected = kernel(truth, full, table(layer, xs, masks))
-    inputs = [*leaves, *truth.parameters()]
-    wanted = {n: gradients(expected[:n], inputs) for n in (1, 2)}
+@functools.lru_cache(1)
+def runs(dtype, *setting):
+    layer, xs, masks = arguments(dtype, *setting)
+    found = []
     for (mode, context), need_weights in itertools.product(MODES.items(), (True, False)):
         layer.train(mode == "train")
         own = [x.clone().requires_grad_() for x in xs]
         with context():
-            found = layer(*own, **masks, need_weights=need_weights)
-        found = found if need_weights else found[:1]
+            results = layer(*own, **masks, need_weights=need_weights)[: 1 + need_weights]
+        leaves = [*own, *layer.parameters()]
+        slopes = () if mode == "inference" else gradients(results, leaves, setting[-1])
+        found.append((mode, need_weights, results, slopes))
+    return found
+
+
+def cell(against, dtype, setting, need_weights, rows):
+    errors = [r.max_error / r.tolerance if r.tolerance else r.max_error for r in rows]
+    limit = LIMITS[dtype]
+    error = limit * max(e if e == e else math.inf for e in errors)
+    name = str(dtype).removeprefix("torch.")
+    return Cell(against, name, *setting, str(need_weights), len(rows), error, limit)
+
+
+# --8<-- [end:runs]
+
+
+# --8<-- [start:module]
+@functools.lru_cache(1)
+def module(layer):
+    return layer.to_torch().double().eval()
+
+
+def against_module(dtype, *setting):
+    layer, xs, masks = arguments(dtype, *setting)
+    reference = module(layer)
+    for mode in ("train", "eval"):
+        rows = mha.parity(layer.train(mode == "train"), reference, *xs, **masks).rows
+        yield cell("nn.MultiheadAttention", dtype, (*setting, mode), "both", rows)
+    # eval and no gradients: the reference takes its fast path
+    doubles = [x.double() for x in xs]
+    full = doubles if len(doubles) == 3 else doubles * 3
+    options = {"attn_mask": table(layer, xs, masks).flatten(0, -3)} if masks else {}
+    with torch.inference_mode():
+        expected = [*reference(*full, **options, average_attn_weights=False)]
+        expected.append(reference(*full, **options, need_weights=False)[0])
+    (*_, found, _), (*_, lean, _) = runs(dtype, *setting)[-2:]
+    rows = [mha.compare(*pair) for pair in zip((*found, *lean), expected, strict=True)]
+    yield cell("nn.MultiheadAttention", dtype, (*setting, "inference"), "both", rows)
+
+
+# --8<-- [end:module]
+
+
+# --8<-- [start:kernel]
+def kernel(xs, weights, biases, H, added):
+    q, k, v = (
+        (x @ w.mT + b.unsqueeze(-2)).unflatten(-1, (H, -1)).movedim(-2, -3).flatten(0, 1)
+        for x, w, b in zip(xs, weights[:3], biases[:3], strict=True)
+    )  # (8*B, H, L, d_k)
+    eye = torch.eye(k.shape[-2], dtype=k.dtype).expand(*k.shape[:-1], -1)
+    context, shares = (
+        scaled_dot_product_attention(q, k, x, added).unflatten(0, (-1, B)) for x in (v, eye)
+    )  # (8, B, H, L, d_k), (8, B, H, L, n)
+    merged = context.movedim(-3, -2).flatten(-2)  # (8, B, L, d_model)
+    return merged @ weights[3].mT + biases[3].unsqueeze(-2), shares
+
+
+@functools.lru_cache(1)
+def every_mask(dtype, *size_and_inputs):
+    layer, xs, masks = problem(dtype, *size_and_inputs)
+    # each mask and sample has inputs and parameters of its own: so they get gradients of their own
+    own = [x.double().expand(len(masks), *x.shape).requires_grad_() for x in xs]
+    parameters = [
+        p.detach().double().expand(len(masks), B, *p.shape).requires_grad_()
+        for p in layer.parameters()
+    ]
+    added = torch.cat([table(layer, xs, m) for m in masks.values()])  # (8*B, H, L, n)
+    full = own if len(own) == 3 else own * 3
+    results = kernel(full, parameters[::2], parameters[1::2], layer.num_heads, added)
+    return results, {n: gradients(results[:n], [*own, *parameters]) for n in (1, 2)}
+
+
+def against_kernel(dtype, *setting):
+    *size_and_inputs, mask, batch = setting
+    i = (MASKS + NO_KEYS).index(mask)
+    results, slopes = every_mask(dtype, *size_and_inputs)
+    expected = [sample(x[i], batch) for x in results]
+    wanted = {n: [sample(x[i], batch) for x in xs] for n, xs in slopes.items()}
+    for xs in wanted.values() if batch else ():  # what the parameters get from all samples
+        xs[-8:] = [x.sum(0) for x in xs[-8:]]
+    for mode, need_weights, found, got in runs(dtype, *setting):
         rows = [mha.compare(*pair) for pair in zip(found, expected, strict=False)]
         if mode != "inference":
-            want, got = wanted[len(found)], gradients(found, [*own, *layer.parameters()])
+            want = wanted[len(found)]
             scale = max(float(x.abs().max()) for x in want)
             rows += [mha.compare(*pair, scale=scale) for pair in zip(got, want, strict=True)]
         yield cell(
@@ -185,7 +234,7 @@ def against_kernel(dtype, *setting):
 
 # --8<-- [start:oracle]
 def dot(a, b):
-    return math.fsum(x * y for x, y in zip(a, b, strict=True))
+    return math.fsum(itertools.starmap(operator.mul, zip(a, b, strict=True)))
 
 
 def affine(x, layer):
@@ -202,15 +251,7 @@ def softmax(row):
     return [e / total for e in exps]
 
 
-def oracle(layer, query, key, value, added):
-    q, k, v = (
-        affine(x, p)
-        for x, p in (
-            (query, layer.q_proj),
-            (key, layer.k_proj),
-            (value, layer.v_proj),
-        )
-    )
+def attend(layer, q, k, v, added):
     d_k = layer.d_model // layer.num_heads
     weights, context = [], [[] for _ in q]
     for h, mask in enumerate(added.tolist()):
@@ -227,21 +268,27 @@ def oracle(layer, query, key, value, added):
     return added.new_tensor(output), added.new_tensor(weights)
 
 
-def against_oracle(dtype, *setting):
-    layer, xs, masks = problem(dtype, *setting)
+@functools.lru_cache(1)
+def oracle(dtype, *size_and_inputs):
+    layer, xs, masks = problem(dtype, *size_and_inputs)
     full = xs if len(xs) == 3 else xs * 3
-    added = table(layer, xs, masks)
-    truth = problem(dtype, *setting)[0].double()
-    if xs[0].ndim == 3:
-        samples = [oracle(truth, *s) for s in zip(*full, added, strict=True)]
-        expected = [torch.stack(parts) for parts in zip(*samples, strict=True)]
-    else:
-        expected = oracle(truth, *full, added)
-    for (mode, context), need_weights in itertools.product(MODES.items(), (True, False)):
-        layer.train(mode == "train")
-        with context():
-            found = layer(*xs, **masks, need_weights=need_weights)
-        found = found if need_weights else found[:1]
+    projections = layer.q_proj, layer.k_proj, layer.v_proj
+    projected = [
+        [affine(x, p) for x, p in zip(inputs, projections, strict=True)]
+        for inputs in zip(*full, strict=True)
+    ]
+    expected = {}
+    for mask in NO_KEYS:
+        added = table(layer, xs, masks[mask])
+        pairs = [attend(layer, *qkv, m) for qkv, m in zip(projected, added, strict=True)]
+        expected[mask] = [torch.stack(parts) for parts in zip(*pairs, strict=True)]
+    return expected
+
+
+def against_oracle(dtype, *setting):
+    *size_and_inputs, mask, batch = setting
+    expected = [sample(x, batch) for x in oracle(dtype, *size_and_inputs)[mask]]
+    for mode, need_weights, found, _ in runs(dtype, *setting):
         rows = [mha.compare(*pair, scale=1.0) for pair in zip(found, expected, strict=False)]
         yield cell("oracle", dtype, (*setting, mode), need_weights, rows)
 
@@ -251,17 +298,17 @@ def against_oracle(dtype, *setting):
 
 # --8<-- [start:cells]
 def cells():
-    found = []
-    for against, masks in (
-        (against_module, MASKS),
-        (against_kernel, MASKS + NO_KEYS),
-        (against_oracle, NO_KEYS),
+    modules, kernels, oracles = [], [], []
+    for dtype, size, inputs, mask, batch in itertools.product(
+        LIMITS, SIZES, INPUTS, MASKS + NO_KEYS, (True, False)
     ):
-        for dtype, size, inputs, mask, batch in itertools.product(
-            LIMITS, SIZES, INPUTS, masks, (True, False)
-        ):
-            found += against(dtype, *size, inputs, mask, batch)
-    return found
+        setting = dtype, *size, inputs, mask, batch
+        kernels += against_kernel(*setting)
+        if mask in MASKS:
+            modules += against_module(*setting)
+        else:
+            oracles += against_oracle(*setting)
+    return modules + kernels + oracles
 
 
 def columns(group):
