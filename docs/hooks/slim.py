@@ -18,6 +18,9 @@ SCRIPT = {
     # then styles it anew, twice; site.css says it from the start.
     ";document.head.appendChild(o);let n=": ";let n=",
     "return o.content=a.colorScheme,": "return ",
+    # site.js lets the keyboard scroll what is wide; the theme's own way to do so for code lays the
+    # page out once for each block.
+    "function es(e){return ": "function es(e){return tt;",  # never
 }
 # The theme's script gives the page these classes, which, too, makes the browser style it anew.
 FROM_THE_START = 'class="no-js"', 'class="js js-focus-visible"'
