@@ -5,6 +5,7 @@ Only when all of them succeed and the result passes every check does it take the
 """
 
 import argparse
+import gc
 import importlib
 import logging
 import multiprocessing
@@ -188,6 +189,7 @@ def preload() -> None:
     import torch
 
     torch.set_num_threads(1)  # the same sums on every machine; and the languages share its cores
+    gc.freeze()  # forks share this memory until something writes to it, as the collector would
 
 
 def report(sender, job: Callable[..., None], language: str, scratch: Path, *arguments) -> None:
@@ -199,7 +201,7 @@ def report(sender, job: Callable[..., None], language: str, scratch: Path, *argu
     try:
         job(load_config(language, scratch), *arguments)
     except (InlineHiliteException, SuperFencesException) as error:  # they name the page
-        messages.texts.append(str(error))
+        messages.texts = [str(error)]
     except Abort as error:  # MkDocs has said why
         messages.texts = messages.texts or [f"MkDocs: {error}"]
     except BaseException as error:  # a block may even call sys.exit()
