@@ -93,7 +93,7 @@ def test_facts_as_html():
         '<table class="facts"><thead><tr><th scope="col">x</th><th scope="col">y</th>'
         '<th scope="col"><code>z</code></th><th scope="col" class="number"></th>'
         '<th scope="col" class="number">n</th><th scope="col" class="number">m</th></tr>'
-        '</thead><tbody>'
+        "</thead><tbody>"
         '<tr><th scope="row"><code>a&lt;b</code></th><td class="yes">yes</td>'
         '<td class="no">no</td><td class="number">0.250</td><td class="number">1,234</td>'
         '<td class="number">5</td></tr>'
