@@ -83,6 +83,8 @@ def run(script: Path, printed: Path, *arguments: str, without: str = "") -> None
     os.dup2(sys.stderr.fileno(), 2)
     os.chdir(printed.parent)
     sys.argv = [str(script), *arguments]
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mha"]:
+        del sys.modules[name]
     if without:
         sys.modules[without] = None
     atexit._clear()  # what the parent has to do at its end is not for this process

@@ -154,7 +154,10 @@ def patch(out: Path, pages: set[str]) -> None:
         refuse(alone.differences(shown, scratch))
         for language in WORDS:
             target = out if language == DEFAULT else out / language
-            shutil.copytree(scratch / language, target, dirs_exist_ok=True)
+            # Moved, not written over: whoever reads a page at this moment gets a whole one.
+            shutil.copytree(
+                scratch / language, target, dirs_exist_ok=True, copy_function=os.replace
+            )
 
 
 def matrix_for(pages: set[str], out: Path, scratch: Path) -> AbstractContextManager:

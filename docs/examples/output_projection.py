@@ -251,7 +251,7 @@ def each(mean):
 zero, mean = each(mean=False), each(mean=True)
 none = torch.tensor([without(m, [0, 1]) for m in models])  # (5,)
 
-print(" zero             mean             both")
+print(f"{'':9}{'zero':14}{'mean':14}both")
 print(torch.column_stack([zero, mean, none]))
 # --8<-- [end:without]
 

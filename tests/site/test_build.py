@@ -156,8 +156,8 @@ def test_every_fault_is_said(error, traced, tmp_path, capsys):
 
 
 def test_example_that_fails_by_itself_after_printing_all(project):
-    fail = 'if __name__ == "__main__":\n    raise ValueError("late")\n'
+    fail = 'if "__file__" in globals():\n    raise ValueError("late")\n'
     project.edit("docs/examples/page.py", "print(value)\n", f"print(value)\n{fail}")
     done = project.build()
     assert done.returncode == 1
-    assert "page.md: page.py, run by itself, ends with exit code 1" in done.stderr
+    assert "\npage.py, run by itself, ends with exit code 1\n" in done.stderr

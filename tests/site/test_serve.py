@@ -262,9 +262,12 @@ def test_every_change_shows(server, project):
     assert "first\n" in running.get("/lab/")
 
     project.edit_page("Nilainya", "Sekarang nilainya")
-    project.write()
-    running.shows("/page/", "Sekarang nilainya")
-    running.shows("/en/page/", "Sekarang nilainya")
+    with (project.site / "page/index.html").open("rb") as being_read:
+        before = (project.site / "page/index.html").read_bytes()
+        project.write()
+        running.shows("/page/", "Sekarang nilainya")
+        running.shows("/en/page/", "Sekarang nilainya")
+        assert being_read.read() == before  # a reader of that moment has it whole
 
     project.edit("docs/examples/page.py", "[0.0, 0.0]", "[0.0] * 8")
     project.write()
