@@ -46,7 +46,8 @@ def on_page_markdown(markdown, page, config, files):
     """Start the page from a known state."""
     current.page.begin(name=page.file.src_uri, words=WORDS[config.theme["language"]])
     example = example_of(page.file.src_uri)
-    parts = sections(example) if example.exists() else {}
+    current.page.sections = located(example) if example.exists() else {}
+    parts = {name: code for name, (_, code) in current.page.sections.items()}
     _reset_global_state()
     current.page.values["__name__"] = "__main__"
     current.page.given = {"built": stamp(), **_drawings()}
@@ -76,11 +77,18 @@ def on_page_content(html, page, config, files):
 
 
 def run_block(code: str, id: str = "", **options) -> str:
-    """Run one section after those above it; return what it prints."""
+    """Run the next section, after those above it; return what it prints."""
     example, output = example_of(current.page.name), io.StringIO()
+    name, (first, section) = next(iter(current.page.sections.items()), ("", (1, "")))
+    if (name, section.rstrip()) != (id, code.rstrip()):  # also a block that the page does not show
+        raise SuperFencesException(
+            f"{current.page.name}: executes {id or code!r}; expected the sections of "
+            f"{example.name}, each of them once and in order, now {name or 'none'}"
+        )
+    del current.page.sections[name]
     sys.path.insert(0, str(EXAMPLES))  # as `python docs/examples/one_head.py` has it
     try:
-        above = "\n" * line_of(example, id)  # so that a traceback has the lines of the script
+        above = "\n" * (first - 1)  # so that a traceback has the lines of the script
         with contextlib.redirect_stdout(output):
             exec(compile(above + code, str(example), "exec"), current.page.values)
     except BaseException as error:  # it may even call sys.exit()
@@ -91,23 +99,22 @@ def run_block(code: str, id: str = "", **options) -> str:
     return output.getvalue()
 
 
-def line_of(example: Path, name: str) -> int:
-    """The number of the line with which a section begins, its marker; 0 where there is none."""
-    lines = example.read_text("utf-8").splitlines() if example.exists() else []
-    marks = [match["name"] if (match := SECTION.match(line)) else None for line in lines]
-    return marks.index(name) + 1 if name in marks else 0
-
-
 def sections(example: Path) -> dict[str, str]:
-    """The named sections of a script, in order; code outside of them would stay unseen."""
-    found: dict[str, str] = {}
+    """The named sections of a script, in order."""
+    return {name: code for name, (_, code) in located(example).items()}
+
+
+def located(example: Path) -> dict[str, tuple[int, str]]:
+    """The sections, each with its first line's number; code outside of them would stay unseen."""
+    found: dict[str, tuple[int, str]] = {}
     name = None
     for number, line in enumerate(example.read_text("utf-8").splitlines(keepends=True), 1):
         marker = SECTION.match(line)
         if marker:
             name = marker["name"] if marker["edge"] == "start" else None
         elif name is not None:
-            found[name] = found.get(name, "") + line
+            first, code = found.get(name, (number, ""))
+            found[name] = first, code + line
         elif line.strip():
             raise PluginError(f"{example.name}:{number}: stands in no section: {line.strip()}")
     return found

@@ -15,6 +15,7 @@ from small_project import EXAMPLE, Project
 
 LIST = Path(__file__).parents[2] / "docs/FAULTS.md"
 END = "# --8<-- [end:first]"
+HIDDEN = '\n\n```python exec="1" session="page"\nvalue = 0.39\n```\n'
 HEADER = """# What stops a build
 
 Each of these faults was put into a small project, in turn, and the project was built. The build
@@ -175,6 +176,11 @@ FAULTS = [
         "a figure typed by hand", on_page(LINE, "Nilainya 0,5"), ("page.md:", "'0,5'", "by hand")
     ),
     Fault("a figure that fails", on_page("live value", "live gone"), ("page.md", "#!live gone")),
+    Fault(
+        "a value changed by a block that the page does not show",
+        on_page("[Beranda](index.md#home)", HIDDEN),
+        ("page.md", "executes 'value = 0.39'", "each of them once and in order"),
+    ),
     Fault(
         "a figure that is not a number",
         on_page("live value", "live value * float('nan')"),
