@@ -64,7 +64,7 @@ def imports(example: Path) -> set[str]:
 
 def _run(example: Path, printed: Path, without: str = "") -> str:
     """Run a script in a process of its own; return what went wrong, or nothing."""
-    process = PROCESSES.Process(target=run, args=(example, printed), kwargs={"without": without})
+    process = PROCESSES.Process(target=_run_quietly, args=(example, printed, without))
     process.start()
     process.join(SECONDS)
     if process.exitcode is None:
@@ -75,18 +75,23 @@ def _run(example: Path, printed: Path, without: str = "") -> str:
     return f"ends with exit code {process.exitcode}\n{errors}" if process.exitcode else ""
 
 
-def run(script: Path, printed: Path, *arguments: str, without: str = "") -> None:
-    """Do in this process what `python` does, with what it prints in files."""
-    sys.stdout = printed.open("w", encoding="utf-8")
+def _run_quietly(example: Path, printed: Path, without: str) -> None:
+    """Run it with its errors in a file, and where a package can't be imported."""
     sys.stderr = printed.with_suffix(".err").open("w", encoding="utf-8")
-    os.dup2(sys.stdout.fileno(), 1)  # for what does not go through Python's print
     os.dup2(sys.stderr.fileno(), 2)
+    if without:
+        sys.modules[without] = None
+    run(example, printed)
+
+
+def run(script: Path, printed: Path, *arguments: str) -> None:
+    """Do in this process what `python` does, with its output in a file."""
+    sys.stdout = printed.open("w", encoding="utf-8")
+    os.dup2(sys.stdout.fileno(), 1)  # for what does not go through Python's print
     os.chdir(printed.parent)
     sys.argv = [str(script), *arguments]
     for name in [name for name in sys.modules if name.partition(".")[0] == "mha"]:
         del sys.modules[name]
-    if without:
-        sys.modules[without] = None
     atexit._clear()  # what the parent has to do at its end is not for this process
     runpy.run_path(str(script), run_name="__main__")
     atexit._run_exitfuncs()

@@ -18,6 +18,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -73,11 +74,7 @@ def build(out: Path, on_unfinished: Callable[[list[str]], None] | None = None) -
     out.parent.mkdir(parents=True, exist_ok=True)
     runner.fetch()
     with scratch_folder(out) as scratch, parity_matrix(scratch):
-        shown = shown_examples(path.name for path in (DOCS / DEFAULT).iterdir())
-        problems = alone.run_examples(shown.values(), scratch)
-        # Where a page fails, too, it knows the line.
-        refuse(run_languages(scratch, build_language) or problems)
-        refuse(alone.differences(shown, scratch))
+        make_pages(scratch, (path.name for path in (DOCS / DEFAULT).iterdir()), build_language)
         new = scratch / DEFAULT
         for language in set(WORDS) - {DEFAULT}:
             (scratch / language).rename(new / language)
@@ -87,9 +84,13 @@ def build(out: Path, on_unfinished: Callable[[list[str]], None] | None = None) -
         put_in_place(new, out)
 
 
-def shown_examples(pages: Iterable[str]) -> dict[str, Path]:
-    """The examples of these pages, by page."""
-    return {page: example_of(page) for page in sorted(pages) if example_of(page).exists()}
+def make_pages(scratch: Path, pages: Iterable[str], job: Callable[..., None], *arguments) -> None:
+    """Run the examples, make their pages in each language, hold one against the other."""
+    shown = {page: example_of(page) for page in sorted(pages) if example_of(page).exists()}
+    problems = alone.run_examples(shown.values(), scratch)
+    # A page that fails for the same reason names the line: then that is enough.
+    refuse(run_languages(scratch, job, *arguments) or problems)
+    refuse(alone.differences(shown, scratch))
 
 
 def unfit(out: Path) -> list[str]:
@@ -174,6 +175,7 @@ def run_languages(scratch: Path, job: Callable[..., None], *arguments) -> list[s
     return problems
 
 
+@cache
 def preload() -> None:
     """Import once what every language needs: a forked process has it already."""
     for name in (

@@ -26,15 +26,12 @@ from build import (
     DOCS,
     MATRIX,
     ROOT,
-    alone,
     attempt,
     build,
     checks,
+    make_pages,
     parity_matrix,
-    refuse,
-    run_languages,
     scratch_folder,
-    shown_examples,
 )
 from places import example_of, slug_of
 from words import DEFAULT, WORDS
@@ -148,10 +145,7 @@ def next_of(stale: set[str], in_view: str) -> set[str]:
 def patch(out: Path, pages: set[str]) -> None:
     """Build some pages and lay them into the site; the search index stays as it is."""
     with scratch_folder(out) as scratch, matrix_for(pages, out, scratch):
-        shown = shown_examples(pages)
-        problems = alone.run_examples(shown.values(), scratch)
-        refuse(run_languages(scratch, build_pages, pages) or problems)
-        refuse(alone.differences(shown, scratch))
+        make_pages(scratch, pages, build_pages, pages)
         for language in WORDS:
             target = out if language == DEFAULT else out / language
             # Moved, not written over: whoever reads a page at this moment gets a whole one.

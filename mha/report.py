@@ -84,8 +84,9 @@ def compare(
     tolerance = relative * (_largest(b) if scale is None else float(scale))
     reason = f"largest error {max_error:.3e}, tolerance {tolerance:.3e}"
     finite = math.isfinite(max_error)  # and then every number is
-    for label, x in () if finite else (("actual", a), ("the reference", b)):
-        reason += "" if np.isfinite(x).all() else f"; {label} is not finite"
+    if not finite:
+        for label, x in (("actual", a), ("the reference", b)):
+            reason += "" if np.isfinite(x).all() else f"; {label} is not finite"
     ok = finite and max_error <= tolerance
     return Comparison(name, ok, reason, max_error, tolerance)
 

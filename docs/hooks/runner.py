@@ -45,10 +45,8 @@ def installed() -> bool:
 def on_page_content(html, page, config, files):
     """Mark the pages whose example the reader can run; the theme adds the buttons."""
     example = example_of(page.file.src_uri)
-    runs = (
-        Path(config.site_dir).with_name(f"{example.stem}.numpy").exists()
-    )  # docs/alone.py says so
-    if not (installed() and runs):
+    runs_with_numpy_alone = Path(config.site_dir).with_name(f"{example.stem}.numpy").exists()
+    if not (installed() and runs_with_numpy_alone):  # docs/alone.py has tried it
         return
     language = config.theme["language"]
     here = prefix(language) + page.url

@@ -65,7 +65,7 @@ def on_post_template(output_content, template_name, config):
 def on_post_build(config):
     """Slim the theme's own script and style sheets."""
     site = Path(config.site_dir)
-    pages = "".join(path.read_text("utf-8") for path in site.rglob("*.html"))
+    used = classes_of("".join(path.read_text("utf-8") for path in site.rglob("*.html")))
     (bundle,) = site.glob("assets/javascripts/bundle.*.js")
     script = bundle.read_text("utf-8")
     for old, new in SCRIPT.items():
@@ -73,7 +73,7 @@ def on_post_build(config):
     bundle.write_text(script, "utf-8")
     for path in site.glob("assets/stylesheets/*.css"):
         rules = tinycss2.parse_stylesheet(path.read_text("utf-8"), skip_comments=True)
-        path.write_text(slimmed(rules, classes_of(pages)), "utf-8")
+        path.write_text(slimmed(rules, used), "utf-8")
 
 
 def replaced(text: str, old: str, new: str, where: str) -> str:
