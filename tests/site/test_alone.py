@@ -83,3 +83,12 @@ def test_page_shows_what_its_example_prints(shown, equal, example, monkeypatch):
         f"id: some-page.md: the page shows\n{shown}\nbut some_page.py, run by itself, prints\n"
     )
     assert found == ([] if equal else [f"{message}hello\n"])
+
+
+def test_a_script_run_for_the_build_says_aloud_why_it_fails(example, capfd):
+    example.write_text("1 / 0")
+    process = alone.PROCESSES.Process(target=alone.run, args=(example, example.with_suffix(".csv")))
+    process.start()
+    process.join()
+    assert process.exitcode == 1
+    assert "ZeroDivisionError" in capfd.readouterr().err
