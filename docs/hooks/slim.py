@@ -1,39 +1,26 @@
-"""What no reader needs stays out of the site, what few need is loaded late, and the rest is cheap.
-
-Each change to the theme's own files is one that a phone feels: it styles a page about twice as
-fast without them. They name what they expect in the theme, and stop the build where it is not.
-"""
+"""What no reader needs stays out of the site: files, and parts of the theme's style sheets."""
 
 import re
 from pathlib import Path
 
 import tinycss2
-from mkdocs.exceptions import PluginError
-
-SCRIPT = {
-    # Opened as a file, the theme reads the index of its search when the search is used; let it do
-    # so everywhere, as the index weighs more than all the rest of a page.
-    '$(location.protocol!=="file:")': "$(!1)",
-    # The theme tells the browser its colours once more, after the page is styled, and the browser
-    # then styles it anew, twice; site.css says it from the start.
-    ";document.head.appendChild(o);let n=": ";let n=",
-    "return o.content=a.colorScheme,": "return ",
-    # site.js lets the keyboard scroll what is wide; the theme's own way to do so for code lays the
-    # page out once for each block.
-    "function es(e){return ": "function es(e){return tt;",  # never
-}
-# The theme's script gives the page these classes, which, too, makes the browser style it anew.
-FROM_THE_START = 'class="no-js"', 'class="js js-focus-visible"'
-WITHOUT_SCRIPTS = "@media (scripting:none){{{}}}"  # what the theme has in its stead
 
 # Every element is held against these rules, which are for what mkdocs.yml does not turn on: tabs,
-# footnotes, lists of tasks, marks of editors, keys, diagrams, a blog, versions, a banner.
+# footnotes, lists of tasks, diagrams, a blog, versions, a repository, other admonitions, colours …
 UNUSED = re.compile(
-    r"\.(?:tabbed-|footnote|task-list|critic|keys|mermaid|arithmatex"
-    r"|md-(?:author|banner|consent|feedback|pagination|post|profile|tabs|tag|version))[\w-]*"
+    r"(?:\.|\[data-md-color-(?:primary|accent)=)"
+    r"((?:tabbed-|footnote|task-list|critic|keys|mermaid|arithmatex|linenodiv|highlighttable"
+    r"|md-(?:annotation|author|banner|consent|feedback|pagination|pin|post|profile|progress|source"
+    r"|status|tabs|tag|version))[\w-]*"
+    r"|(?:abstract|bug|danger|example|failure|info|note|question|quote|success|tip|warning)(?![\w-])"
+    r"|[\w-]+(?=\]))"
 )
 # Between two colour schemes it keeps what fades from fading, and styles the whole page twice.
 SWITCHING = "[data-md-color-switching]"
+# With this rule, what is added to a page styles all that is beside it; tables have frames.
+UNFRAMED = ".md-typeset table:not([class])+*"
+WITHOUT_SCRIPTS = "@media (scripting:none){{{}}}"  # what the theme has a class for
+VARIABLE = re.compile(r'(?<=[{;])(--[\w-]+):(?:"[^"]*"|[^;}"])*(?:;|(?=}))')
 
 REFERENCE = "assets/_mkdocstrings.css"  # the one page with docstrings names it in its front matter
 
@@ -51,41 +38,33 @@ def on_files(files, config):
     return files
 
 
-def on_post_page(output, page, config):
-    """Give a page its classes."""
-    return replaced(output, *FROM_THE_START, page.file.src_uri)
-
-
-def on_post_template(output_content, template_name, config):
-    """Give the 404 page its classes."""
-    if template_name.endswith(".html"):
-        return replaced(output_content, *FROM_THE_START, template_name)
-
-
 def on_post_build(config):
-    """Slim the theme's own script and style sheets."""
+    """Slim the theme's style sheets."""
     site = Path(config.site_dir)
-    used = classes_of("".join(path.read_text("utf-8") for path in site.rglob("*.html")))
-    (bundle,) = site.glob("assets/javascripts/bundle.*.js")
-    script = bundle.read_text("utf-8")
-    for old, new in SCRIPT.items():
-        script = replaced(script, old, new, bundle.name)
-    bundle.write_text(script, "utf-8")
-    for path in site.glob("assets/stylesheets/*.css"):
+    used = names_of("".join(path.read_text("utf-8") for path in site.rglob("*.html")))
+    theme = list(site.glob("assets/stylesheets/*.css"))
+    for path in theme:
         rules = tinycss2.parse_stylesheet(path.read_text("utf-8"), skip_comments=True)
         path.write_text(slimmed(rules, used), "utf-8")
+    variables = variables_of("".join(path.read_text("utf-8") for path in site.rglob("*.css")))
+    for path in theme:
+        path.write_text(without_variables(path.read_text("utf-8"), variables), "utf-8")
 
 
-def replaced(text: str, old: str, new: str, where: str) -> str:
-    """Replace what has to be there exactly once."""
-    if text.count(old) != 1:
-        raise PluginError(f"{where}: the theme has changed; {old} is not there once")
-    return text.replace(old, new)
+def names_of(html: str) -> set[str]:
+    """All classes and colours that elements have."""
+    values = re.findall(r'\s(?:class|data-md-color-\w+)="([^"]*)"', html)
+    return {name for names in values for name in names.split()}
 
 
-def classes_of(html: str) -> set[str]:
-    """All classes that elements have."""
-    return {name for names in re.findall(r'\sclass="([^"]*)"', html) for name in names.split()}
+def variables_of(css: str) -> set[str]:
+    """All variables that a value asks for."""
+    return set(re.findall(r"var\(\s*(--[\w-]+)", css))
+
+
+def without_variables(css: str, but: set[str]) -> str:
+    """Leave out all variables but these; most hold the icon of something that is not used."""
+    return VARIABLE.sub(lambda match: match[0] if match[1] in but else "", css)
 
 
 def slimmed(rules: list, used: set[str]) -> str:
@@ -120,5 +99,6 @@ def _selectors(prelude: list) -> list[str]:
 
 def _is_unused(selector: str, used: set[str]) -> bool:
     needed = re.sub(r":not\([^)]*\)", "", selector)
-    names = {name.removeprefix(".") for name in UNUSED.findall(needed)}
-    return SWITCHING in needed or (bool(names) and not names & used)
+    names = set(UNUSED.findall(needed))
+    never = selector == UNFRAMED or SWITCHING in needed
+    return never or (bool(names) and not names & used)

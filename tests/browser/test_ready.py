@@ -1,4 +1,4 @@
-"""The theme without what this site does not need still does what it should."""
+"""Pages come ready, so the browser works once; and the theme still does what it should."""
 
 import json
 
@@ -16,8 +16,8 @@ def test_scripts_do_not_make_the_browser_style_the_page_anew(path, watch, chromi
     events = json.loads(chromium.stop_tracing())["traceEvents"]
     styled = [e["args"]["elementCount"] for e in events if e["name"] == "UpdateLayoutTree"]
     elements = opened.page.locator("*").count()
-    assert sum(styled) > elements  # it was styled at all
-    assert sum(count > 0.7 * elements for count in styled) <= 2  # once, and what scripts add
+    # Once, and what scripts add; not of one count, as a page is styled in pieces while it arrives.
+    assert 0.8 * elements < sum(styled) < 1.5 * elements
     assert opened.errors == []
 
 
