@@ -179,12 +179,14 @@ def run_languages(scratch: Path, job: Callable[..., None], *arguments) -> list[s
 def preload() -> None:
     """Import once what every language needs: a forked process has it already."""
     for name in (
+        "ipykernel.kernelspec",
         "material.plugins.search.plugin",
         "markdown_exec",
         "mkdocs.commands.build",
         "mkdocs_jupyter.plugin",
-        "mkdocstrings",
+        "mkdocstrings_handlers.python",
         "nbconvert.preprocessors",
+        "pymdownx.blocks.caption",
         "torch._dynamo",
     ):
         importlib.import_module(name)
