@@ -69,7 +69,8 @@ class HeadView(WeightTable):
         return self.to_html()
 
 
-CELL, LANE, STEP = 7, 108, 92  # pitch of numbers, width of a lane, height of a step
+CELL, LANE, STEP = 7, 108, 104  # pitch of numbers, width of a lane, height of a step
+TOP, LINE = 40, 14  # of the numbers in a step, of words above them
 
 
 class ShapeFlow:
@@ -103,7 +104,7 @@ class ShapeFlow:
             parts += [self._way(source, i) for source in self.sources[i]]
             parts.append(self._tensor(i, words))
         label = f'role="img" font-size="11" aria-label="{escape("; ".join(said))}"'
-        size = (3 * LANE, STEP * (1 + max(self.depth)))
+        size = (3 * LANE, STEP * (1 + max(self.depth)) - LINE)
         return _svg("shape-flow", size, "".join(parts), label)
 
     def change(self, i: int) -> str:
@@ -149,25 +150,27 @@ class ShapeFlow:
         return self.rows[i][2].strip("()").split(", ")
 
     def _place(self, i: int) -> tuple[int, int]:
-        """Where a step begins: the middle of its lane, and its upper edge."""
+        """Where the numbers of a step stand: the middle of its lane, and their upper edge."""
         lane = {"q": 0, "k": 1, "v": 2}.get(self.role[i], 1)
-        return LANE * lane + LANE // 2, STEP * self.depth[i]
+        return LANE * lane + LANE // 2, STEP * self.depth[i] + TOP
 
     def _way(self, source: int, i: int) -> str:
-        """From the lower edge of one tensor to the next one: down its own lane, then across."""
+        """From below one tensor to above the next one: down its own lane, across, and down."""
         (x, y), (to_x, to_y) = self._place(source), self._place(i)
-        line = f"M{x} {y + STEP - 10}V{to_y - 8}L{to_x} {to_y}"
+        words = 2 if self.change(i) else 1
+        line = f"M{x} {y + 52}V{to_y - 46}H{to_x}V{to_y - 12 - LINE * words}"
         return f'<path class="way" fill="none" stroke-width="1" d="{line}"/>'
 
     def _tensor(self, i: int, words: list[str]) -> str:
         x, y = self._place(i)
         operation, name, change = words
         title = escape(" → ".join(filter(None, [operation, name])))
+        above = y - 12  # the last line of words
         parts = [
-            _text(x, y + 12, title, 'class="code" text-anchor="middle"'),
-            _text(x, y + 25, escape(change), 'text-anchor="middle"'),
-            self._cells(i, x, y + 32),
-            _text(x, y + 76, escape(self.rows[i][2]), 'class="code" text-anchor="middle"'),
+            _text(x, above - LINE * bool(change), title, 'class="code" text-anchor="middle"'),
+            _text(x, above, escape(change), 'text-anchor="middle"'),
+            self._cells(i, x, y),
+            _text(x, y + 44, escape(self.rows[i][2]), 'class="code" text-anchor="middle"'),
         ]
         role = f' class="role-{self.role[i]}"' if self.role[i] else ""
         return f"<g{role}>{''.join(parts)}</g>"

@@ -99,7 +99,8 @@ class Table:
         rows = []
         for name, *row in self.rows:
             cells = "".join(f"<td{_kind(cell)}>{_rich(_plain(cell), write)}</td>" for cell in row)
-            rows.append(f'<tr><th scope="row">{_rich(_plain(name), write)}</th>{cells}</tr>')
+            head = f'<th scope="row"{_kind(name)}>{_rich(_plain(name), write)}</th>'
+            rows.append(f"<tr>{head}{cells}</tr>")
         columns = zip(*self.rows, strict=True)
         numeric = [any("number" in _kind(cell) for cell in column) for column in columns]
         return _table("facts", self.header, rows, write, numeric)

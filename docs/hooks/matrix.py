@@ -75,14 +75,14 @@ def read(path: Path) -> list[dict]:
 
 
 def summary(cells: list[dict], name: str) -> Table:
-    """For each value of a column: how many cells, and the largest error in each dtype."""
+    """For each value of a column: cells, and the largest error in each dtype; then the limits."""
     dtypes = list(dict.fromkeys(cell["dtype"] for cell in cells))
     rows = []
     for value in dict.fromkeys(cell[name] for cell in cells):
         group = [cell for cell in cells if cell[name] == value]
         label = value if value == "oracle" else f"`{value}`"
         rows.append([label, len(group), *(_largest(group, dtype, "error") for dtype in dtypes)])
-    rows.append(["limit", len(cells), *(_largest(cells, dtype, "limit") for dtype in dtypes)])
+    rows.append(["limit", "", *(_largest(cells, dtype, "limit") for dtype in dtypes)])
     return Table([name, "cells", *(f"`{dtype}`" for dtype in dtypes)], rows)
 
 

@@ -9,8 +9,9 @@ RULES = {
 
 # What fades in has a colour of its own at every moment: the last one counts.
 AT_REST = """async () => {
-  const endless = animation => animation.effect.getComputedTiming().endTime === Infinity;
-  const moving = () => document.getAnimations().filter(animation => !endless(animation));
+  const ends = ({ timeline, effect }) => // not what follows a scroll bar, and not what is endless
+    timeline === document.timeline && effect.getComputedTiming().endTime !== Infinity;
+  const moving = () => document.getAnimations().filter(ends);
   while (moving().length) await Promise.allSettled(moving().map(animation => animation.finished));
 }"""
 

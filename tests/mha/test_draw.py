@@ -180,17 +180,20 @@ def test_a_tensor_is_drawn_as_it_is_nested(flow):
 
 def test_lanes_and_ways(flow):
     svg = parsed(flow)
-    assert (svg.get("width"), svg.get("height")) == ("324", "920")
+    assert (svg.get("width"), svg.get("height")) == ("324", "1026")
     roles = [group.get("class") for group in svg.findall("g")]
     assert roles == [f"role-{role}" if role else None for _, _, role, *_ in STEPS]
     xs = {"q": "54", "k": "162", "v": "270", "": "162"}
     titles = [group.find("text") for group in svg.findall("g")]
     assert [t.get("x") for t in titles] == [xs[role] for _, _, role, *_ in STEPS]
-    assert [t.get("y") for t in titles] == [str(12 + 92 * depth) for _, _, _, depth, *_ in STEPS]
+    heights = [  # a second line of words pushes the title up
+        28 - 14 * bool(change) + 104 * depth for *_, depth, _, change in STEPS
+    ]
+    assert [int(title.get("y")) for title in titles] == heights
     ways = [path.get("d") for path in svg.findall("path")]
     assert len(ways) == sum(len(sources) for *_, sources, _ in STEPS)
-    assert ways[0] == "M162 82V84L54 92"  # x to q_proj
-    assert ways[-7] == "M54 358V452L162 460"  # q down its lane to the scores
+    assert ways[0] == "M162 92V98H54V118"  # x to q_proj
+    assert ways[-7] == "M54 404V514H162V534"  # q down its lane to the scores
 
 
 def test_words_of_the_drawing(flow):

@@ -106,6 +106,12 @@ def test_facts_as_html():
     assert read == expected
 
 
+def test_a_number_that_names_a_row_stands_at_the_right_as_its_heading_does():
+    html = Table(["heads", "x"], [[12, "a"]]).to_html()
+    assert '<th scope="col" class="number">heads</th>' in html
+    assert '<th scope="row" class="number">12</th>' in html
+
+
 def test_facts_of_a_wrong_number():
     message = r"^rows: expected 2 cells, got 1: \['b'\]$"
     with pytest.raises(ValueError, match=message):

@@ -58,7 +58,7 @@ def test_summary():
         "against cells `float64` `float32`",
         "`nn.MultiheadAttention` 2 7.2e-16 3.8e-07",
         "oracle 2 1.4e-15 9.0e-08",
-        "limit 4 1e-12 1e-05",
+        "limit 1e-12 1e-05",
     ]
 
 

@@ -46,6 +46,16 @@ def test_language_and_addresses(page, soups):
     assert link["hreflang"] == link["lang"] == ("id" if language == "en" else "en")
 
 
+@pytest.mark.parametrize("home", ["", "en/"])
+def test_the_home_page_lists_every_page_in_the_order_of_the_menu(home, soups):
+    menu, path = (
+        [urljoin("/" + home, link["href"]) for link in soups[home].select(links)]
+        for links in (".md-nav--primary a.md-nav__link", "#path ~ :is(ol, ul) a:first-child")
+    )
+    pages = list(dict.fromkeys(urlsplit(address).path for address in menu))
+    assert [address for address in path if address in pages][: len(pages) - 1] == pages[1:]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_title_and_description(page, soups):
     twin = page.removeprefix("en/") if page.startswith("en/") else "en/" + page
