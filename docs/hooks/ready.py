@@ -15,6 +15,8 @@ PLAIN_TABLE = re.compile("<table>.*?</table>", re.DOTALL)
 FRAME = '<div class="md-typeset__scrollwrap"><div class="md-typeset__table">{}</div></div>'
 PLAIN_CODE = re.compile("(<pre[^>]*>(?:<span></span>)?<code)>")
 CODE = r'\1 class="md-code__content">'
+# What is on the page shows before the theme's script has come.
+BUNDLE = re.compile(r'<script (src="\S*/bundle\.\w+\.min\.js">)')
 
 SCRIPT = {
     '...M("table:not([class])",e).map(i=>ti(i)),': "",  # the frames
@@ -33,14 +35,22 @@ SCRIPT = {
 
 def on_post_page(output, page, config):
     """Make a page ready."""
-    output = PLAIN_TABLE.sub(lambda table: FRAME.format(table[0]), output)
-    return replaced(PLAIN_CODE.sub(CODE, output), *CLASSES, page.file.src_uri)
+    return made_ready(output, page.file.src_uri)
 
 
 def on_post_template(output_content, template_name, config):
     """Make the 404 page ready."""
     if template_name.endswith(".html"):
-        return replaced(output_content, *CLASSES, template_name)
+        return made_ready(output_content, template_name)
+
+
+def made_ready(html: str, where: str) -> str:
+    """A page as it will be."""
+    html = PLAIN_TABLE.sub(lambda table: FRAME.format(table[0]), html)
+    html, scripts = BUNDLE.subn(r"<script defer \1", PLAIN_CODE.sub(CODE, html))
+    if scripts != 1:
+        raise PluginError(f"{where}: the theme has changed; {BUNDLE.pattern} is not there once")
+    return replaced(html, *CLASSES, where)
 
 
 def on_post_build(config):

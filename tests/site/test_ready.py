@@ -7,7 +7,8 @@ import ready
 from mkdocs.exceptions import PluginError
 
 PAGE = SimpleNamespace(file=SimpleNamespace(src_uri="page.md"))
-HTML = '<html class="no-js">'
+HTML = '<html class="no-js"><script src="a/bundle.0a.min.js"></script>'
+READY = '<html class="js js-focus-visible"><script defer src="a/bundle.0a.min.js"></script>'
 
 
 @pytest.mark.parametrize(
@@ -23,12 +24,14 @@ HTML = '<html class="no-js">'
 )
 def test_page_has_what_the_script_would_add(html, expected):
     made = ready.on_post_page(HTML + html, PAGE, None)
-    assert made == '<html class="js js-focus-visible">' + (expected or html)
+    assert made == READY + (expected or html)
 
 
 def test_a_new_theme_stops_the_build():
     with pytest.raises(PluginError, match=r"^page\.md: the theme has changed; class=\"no-js\" is"):
-        ready.on_post_page('<html class="other">', PAGE, None)
+        ready.on_post_page(HTML.replace("no-js", "other"), PAGE, None)
+    with pytest.raises(PluginError, match=r"^404\.html: the theme has changed; <script .* is not"):
+        ready.on_post_template('<html class="no-js">', "404.html", None)
     for text in ("a", "b b"):
         with pytest.raises(PluginError, match=r"^bundle\.js: the theme has changed; b is not"):
             ready.replaced(text, "b", "c", "bundle.js")
@@ -38,6 +41,8 @@ def test_every_page_is_ready(soups):
     framed, blocks = 0, 0
     for address, soup in soups.items():
         assert soup.html["class"] == ["js", "js-focus-visible"], address
+        (bundle,) = (s for s in soup.select("script[src]") if "/bundle." in s["src"])
+        assert bundle.has_attr("defer"), address
         for table in soup.select(".md-typeset table:not([class])"):
             assert table.parent["class"] == ["md-typeset__table"], address
             framed += 1
@@ -46,12 +51,3 @@ def test_every_page_is_ready(soups):
             blocks += 1
     assert framed > 10
     assert blocks > 100
-
-
-def test_font_of_formulas_comes_with_the_pages_that_have_formulas(soups, site):
-    for address, soup in soups.items():
-        links = soup.select("link[rel=preload]")
-        assert len(links) == bool(soup.select_one("article math")), address
-        for link in links:
-            assert (site / address / link["href"]).name == "stix-two-math.woff2"
-            assert (site / address / link["href"]).exists()
