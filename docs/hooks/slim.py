@@ -11,7 +11,7 @@ UNUSED = re.compile(
     r"(?:\.|\[data-md-color-(?:primary|accent)=)"
     r"((?:tabbed-|footnote|task-list|critic|keys|mermaid|arithmatex|linenodiv|highlighttable"
     r"|md-(?:annotation|author|banner|consent|feedback|pagination|pin|post|profile|progress|source"
-    r"|status|tabs|tag|version))[\w-]*"
+    r"|status|tabs|tag|tooltip2?|version))[\w-]*"
     r"|(?:abstract|bug|danger|example|failure|info|note|question|quote|success|tip|warning)(?![\w-])"
     r"|[\w-]+(?=\]))"
 )

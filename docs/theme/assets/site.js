@@ -34,7 +34,7 @@ if (card?.togglePopover) {
   for (const term of document.querySelectorAll("a.term")) {
     const definition = term.title;
     term.ariaDescription = definition;
-    term.removeAttribute("title"); // before Material makes a tooltip of it, which a tap can't open
+    term.removeAttribute("title"); // a tap can't open it, and the mouse would get both
     const open = () => {
       stay();
       words.textContent = definition;
