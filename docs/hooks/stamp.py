@@ -2,6 +2,7 @@
 
 import platform
 import subprocess
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 ROOT = Path(__file__).parents[2]
 
 
+@cache  # asks git, and every page has it
 def stamp() -> SimpleNamespace:
     """The versions and the machine that this build runs on."""
     return SimpleNamespace(

@@ -11,6 +11,14 @@ import stamp
 import torch
 
 
+@pytest.fixture(autouse=True)
+def asked_anew():
+    """What an earlier test has found is not what this one finds."""
+    stamp.stamp.cache_clear()
+    yield
+    stamp.stamp.cache_clear()
+
+
 def test_versions_are_those_in_use():
     built = stamp.stamp()
     assert built.python == platform.python_version()
