@@ -27,8 +27,8 @@ from timing import BYTES, ROOT, SECONDS, compare, cpu_and_wall, in_turns, peak_o
 
 sys.path.insert(0, str(ROOT / "docs"))
 
-import checks
 import examples
+import source_checks
 from places import example_of
 from words import DEFAULT, WORDS
 
@@ -145,7 +145,7 @@ def only_copies(project: Path, number: int) -> None:
             text = text.replace(f'session="{source}"', f'session="{name}"')
             text = re.sub(r"\]\([\w-]+\.(md|ipynb)(#[\w-]+)?\)", "](index.md)", text)
             if language != DEFAULT:
-                stamp = checks.stamp_of(project / f"docs/{DEFAULT}/{name}.md")
+                stamp = source_checks.stamp_of(project / f"docs/{DEFAULT}/{name}.md")
                 text = re.sub("(?m)^source: .*$", f'source: "{stamp}"', text)
             (project / f"docs/{language}/{name}.md").write_text(text, "utf-8")
     nav = "".join(f"  - {name}.md\n" for name in names)
@@ -184,7 +184,7 @@ def for_sphinx(pages: Path, target: Path) -> None:
         if page.suffix == ".ipynb":
             shutil.copy(page, target)
             continue
-        _, text = checks.front_matter(page.read_text("utf-8"))
+        _, text = source_checks.front_matter(page.read_text("utf-8"))
         parts = examples.sections(example_of(page)) if example_of(page).exists() else {}
         cell = r'(?m)^ *```python exec.*\n *--8<-- "[\w.]+:([\w-]+)"\n *```$'
         text = re.sub(cell, lambda m: f"```{{code-cell}}\n{parts[m[1]]}\n```", text)

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from checks import Finished
 from places import html_of
 from progress import SECONDS
+from site_checks import Finished
 from words import WORDS
 
 PROCESSES = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")

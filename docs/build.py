@@ -26,8 +26,9 @@ ADDRESS = "http://127.0.0.1:8000/"
 sys.path[:0] = [str(ROOT), str(ROOT / "docs"), str(ROOT / "docs/hooks")]  # this mha, these hooks
 
 import alone  # noqa: E402
-import checks  # noqa: E402
 import runner  # noqa: E402
+import site_checks  # noqa: E402
+import source_checks  # noqa: E402
 from alone import PROCESSES  # noqa: E402
 from mkdocs.exceptions import Abort  # noqa: E402
 from places import DOCS, example_of  # noqa: E402
@@ -70,7 +71,7 @@ def attempt(build_it: Callable[..., None], out: Path, *arguments) -> bool:
 def build(out: Path, on_unfinished: Callable[[list[str]], None] | None = None) -> None:
     """Build all languages side by side, check them, put them in place."""
     refuse(unfit(out))
-    (on_unfinished or refuse)(checks.check_source(DOCS))
+    (on_unfinished or refuse)(source_checks.check_source(DOCS))
     out.parent.mkdir(parents=True, exist_ok=True)
     runner.fetch()
     with scratch_folder(out) as scratch, parity_matrix(scratch):
@@ -80,7 +81,7 @@ def build(out: Path, on_unfinished: Callable[[list[str]], None] | None = None) -
             (scratch / language).rename(new / language)
         for archive in scratch.glob("*.zip"):  # hooks/offline.py has made them
             archive.rename(new / archive.name)
-        refuse(checks.check_site(new, DOCS))
+        refuse(site_checks.check_site(new, DOCS))
         put_in_place(new, out)
 
 

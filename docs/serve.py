@@ -28,10 +28,10 @@ from build import (
     ROOT,
     attempt,
     build,
-    checks,
     make_pages,
     parity_matrix,
     scratch_folder,
+    source_checks,
 )
 from places import example_of, slug_of
 from words import DEFAULT, WORDS
@@ -88,7 +88,7 @@ def follow(changed: Iterator[list[Path]], out: Path, whole: bool, log: Path) -> 
             failed = not attempt(patch, out, group)
             stale = stale if failed else stale - group
             if not failed and not stale:
-                remind(checks.check_source(DOCS))
+                remind(source_checks.check_source(DOCS))
         if failed or not stale:
             print("failed" if failed else "done", flush=True)
 

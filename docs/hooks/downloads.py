@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-import checks
 import nbformat
+import source_checks
 from examples import sections
 from mkdocs.utils import get_relative_url
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
@@ -65,7 +65,7 @@ def script(parts: dict[str, str]) -> str:
 def notebook_cells(markdown: str, parts: dict[str, str], about: str, address: str) -> list:
     """The page's title, and each section under its heading, which links to the page."""
     cells = []
-    for heading in checks.skeleton(markdown):
+    for heading in source_checks.skeleton(markdown):
         found = (INCLUDE.match(line) for line in heading["code"])
         names = [match["section"] for match in found if match and match["section"] in parts]
         if heading["level"] == 1 or names:

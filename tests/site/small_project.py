@@ -15,9 +15,10 @@ from types import SimpleNamespace
 
 ROOT = Path(__file__).parents[2]
 MADE_OF = ("docs", "mha", "mkdocs.yml")  # what a site is made of
-SCRIPTS = ("docs/alone.py", "docs/build.py", "docs/checks.py", "docs/serve.py")
+OWN = ("alone", "build", "serve", "site_checks", "source_checks")
+SCRIPTS = tuple(f"docs/{name}.py" for name in OWN)
 HOOKS = ("current", "examples", "notebook", "places", "progress", "runner", "stamp", "words")
-OWN_MODULES = ("alone", "build", "serve", "checks", "mha", *HOOKS)
+OWN_MODULES = (*OWN, "mha", *HOOKS)
 
 INDEX = f"""---
 title: Beranda

@@ -8,10 +8,10 @@ import sys
 import zipfile
 from pathlib import Path
 
-import checks
 import nbclient
 import nbformat
 import pytest
+import site_checks
 from bs4 import BeautifulSoup
 from examples import sections
 from small_project import ROOT
@@ -46,7 +46,7 @@ def test_script_prints_what_the_page_shows(name, site, reader):
     shutil.copy(ours, reader)
     done = subprocess.run([sys.executable, ours.name], cwd=reader, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == checks.Finished(ours.with_name("index.html")).output()
+    assert done.stdout == site_checks.Finished(ours.with_name("index.html")).output()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -58,7 +58,7 @@ def test_notebook_prints_what_the_page_shows(name, site, reader):
     nbclient.NotebookClient(ours, resources={"metadata": {"path": str(reader)}}).execute()
     outputs = [output for cell in ours.cells for output in cell.get("outputs", ())]
     printed = [output.text for output in outputs if output.get("name") == "stdout"]
-    assert "".join(printed) == checks.Finished(folder_of(site, name) / "index.html").output()
+    assert "".join(printed) == site_checks.Finished(folder_of(site, name) / "index.html").output()
 
 
 @pytest.mark.parametrize("prefix", ["", "en"])

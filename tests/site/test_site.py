@@ -9,8 +9,8 @@ from copy import copy
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-import checks
 import pytest
+import site_checks
 
 import mha
 import mha.draw
@@ -27,7 +27,7 @@ PAGES = [prefix + slug for prefix in ("", "en/") for slug in SLUGS]
 
 
 def test_passes_the_builds_own_checks(site):
-    assert checks.check_site(site, DOCS) == []
+    assert site_checks.check_site(site, DOCS) == []
 
 
 def test_every_page_is_there_and_no_other(soups):

@@ -1,11 +1,11 @@
-"""Each rule for pages, broken once: a check that can't fail is worth nothing."""
+"""Each rule for the sources, broken once: a check that can't fail is worth nothing."""
 
 import hashlib
 import json
 from pathlib import Path
 
-import checks
 import pytest
+import source_checks
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -38,7 +38,7 @@ def pair(tmp_path: Path, first: str, other: str) -> list[str]:
     for path, text in ((one, first), (two, other)):
         path.parent.mkdir()
         path.write_text(text)
-    return checks.check_pair(one, two)
+    return source_checks.check_pair(one, two)
 
 
 def translated(text: str = PAGE) -> str:
@@ -48,7 +48,7 @@ def translated(text: str = PAGE) -> str:
 
 
 def test_pages_in_the_project_are_in_order():
-    assert checks.check_source(DOCS) == []
+    assert source_checks.check_source(DOCS) == []
     assert len(list(DOCS.glob("*/*.md"))) >= 18
 
 
@@ -95,7 +95,7 @@ def test_older_translation(tmp_path):
 def test_typed_figure(tmp_path, typed):
     page = tmp_path / "page.md"
     page.write_text(PAGE + "\n" + typed + "\n")
-    (problem,) = checks.check_page(page)
+    (problem,) = source_checks.check_page(page)
     assert "typed by hand" in problem
     assert f"page.md:{len(PAGE.splitlines()) + 2}" in problem
 
@@ -104,7 +104,7 @@ def test_display_formula_is_compared_but_not_prose(tmp_path):
     formula = "\n$$\n\\frac{1}{2.5}\n$$\n"
     page = tmp_path / "page.md"
     page.write_text(PAGE + formula)
-    assert checks.check_page(page) == []
+    assert source_checks.check_page(page) == []
     problems = pair(tmp_path, PAGE + formula, translated() + formula.replace("2.5", "3.5"))
     assert any("code differs" in problem for problem in problems)
 
@@ -112,7 +112,7 @@ def test_display_formula_is_compared_but_not_prose(tmp_path):
 def test_typed_figure_in_the_description(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(PAGE.replace("Satu kalimat.", "Bobot 0,390."))
-    assert "typed by hand" in checks.check_page(page)[0]
+    assert "typed by hand" in source_checks.check_page(page)[0]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_typed_figure_in_the_description(tmp_path):
 def test_names_are_no_figures(tmp_path, name):
     page = tmp_path / "page.md"
     page.write_text(PAGE + "\n" + name + "\n")
-    assert checks.check_page(page) == []
+    assert source_checks.check_page(page) == []
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_names_are_no_figures(tmp_path, name):
 def test_page_by_itself(tmp_path, old, new, message):
     page = tmp_path / "page.md"
     page.write_text(PAGE.replace(old, new))
-    (problem,) = checks.check_page(page)
+    (problem,) = source_checks.check_page(page)
     assert "page.md" in problem
     assert message in problem
 
@@ -166,8 +166,8 @@ CELLS = (("markdown", '# <a id="lab"></a>Lab'), ("code", "x = 1"))
 def test_notebooks(tmp_path, cells, message):
     first, other = tmp_path / "id.ipynb", tmp_path / "en.ipynb"
     first.write_text(notebook(*CELLS))
-    other.write_text(notebook(*cells, source=checks.stamp_of(first)))
-    problems = checks.check_pair(first, other)
+    other.write_text(notebook(*cells, source=source_checks.stamp_of(first)))
+    problems = source_checks.check_pair(first, other)
     assert (problems == []) if message is None else any(message in p for p in problems)
 
 
@@ -179,9 +179,9 @@ def test_notebooks_differ_in_nothing_but_their_own_language(tmp_path, ours, thei
     first, other = tmp_path / "id/lab.ipynb", tmp_path / "en/lab.ipynb"
     for path, language in ((first, ours), (other, theirs)):
         path.parent.mkdir()
-        source = {"source": checks.stamp_of(first)} if path is other else {}
+        source = {"source": source_checks.stamp_of(first)} if path is other else {}
         path.write_text(notebook(CELLS[0], ("code", f'use("{language}")\nx = 1'), **source))
-    assert (checks.check_pair(first, other) == []) is fine
+    assert (source_checks.check_pair(first, other) == []) is fine
 
 
 def test_scripts_are_the_same_in_every_language(tmp_path):
@@ -196,84 +196,7 @@ def test_older_notebook(tmp_path):
     first, other = tmp_path / "id.ipynb", tmp_path / "en.ipynb"
     first.write_text(notebook(*CELLS))
     other.write_text(notebook(*CELLS, source="000000000000"))
-    assert checks.stamp_of(first) in checks.check_pair(first, other)[0]
-
-
-@pytest.mark.parametrize(
-    ("html", "message"),
-    [
-        ("<p>Traceback (most recent call last)</p>", "Traceback"),
-        ("<p>#!live A</p>", "#!live"),
-        ("<p>--8&lt;-- x</p>", "--8<--"),
-        ("<p>{{ glossary }}</p>", "{{"),
-        ('<a href="javascript:x()">x</a>', "would fetch javascript:x()"),
-        ("<article><script>x()</script></article>", "has <script>, which no page needs"),
-        ("<article><p>Bobotnya 0,390</p></article>", "shows '0,390', which was not computed"),
-        ('<article><b title="0,390">x</b></article>', "shows '0,390', which was not computed"),
-        ("<article><code>0.390</code></article>", "shows '0.390', which was not computed"),
-        ("<pre><code>0.390</code></pre>", "block, which is not executed: '0.390'"),
-        ('<p id="a"></p><p id="a"></p>', "2 times"),
-        ('<img src="here.png">', "alternative text"),
-        (
-            '<script src="https://cdn.example/x.js"></script>',
-            "would fetch https://cdn.example/x.js",
-        ),
-        ('<link rel="stylesheet" href="//cdn.example/x.css">', "would fetch"),
-        ('<a href="gone/">x</a>', "not there"),
-        ('<a href="#gone">x</a>', "no #gone"),
-        ('<p style="color: red">x</p>', "inline style"),
-        ('<p onclick="x()">x</p>', "handler"),
-        ("<style>p { color: red }</style>", "inline style"),
-    ],
-)
-def test_finished_page(tmp_path, html, message):
-    (tmp_path / "here.png").touch()
-    page = finished(tmp_path / "index.html", '<link rel="canonical" href="http://x/">' + html)
-    problems = checks.check_html(page, tmp_path, {page.path: page})
-    assert len(problems) == 1
-    assert message in problems[0]
-
-
-def test_empty_page(tmp_path):
-    docs, site = tmp_path / "docs", tmp_path / "site"
-    for language in ("id", "en"):
-        (docs / language).mkdir(parents=True)
-        (docs / language / "page.md").write_text(PAGE)
-    (docs / "words.yml").write_text("id: {a: b}\nen: {a: b}\n")
-    (site / "page").mkdir(parents=True)
-    (site / "page/index.html").write_text("<article>sedikit</article>")
-    problems = checks.check_site(site, docs)
-    assert [p.split(":")[0] for p in problems] == ["page/index.html", "en/page/index.html"]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "difference"),
-    [
-        ("x = 1", "x = 2", "'x = 1' / 'x = 2'"),
-        ("0.390", "0.391", "'0390' / '0391'"),
-        ("1.5", "2.5", "'15' / '25'"),
-        ('<i class="live">0.390</i>', "", "'0390' / '15'"),
-        ("yes 7", "yes 8", "'7' / '8'"),
-    ],
-)
-def test_languages_show_the_same_values(tmp_path, old, new, difference):
-    docs, site = tmp_path / "docs", tmp_path / "site"
-    html = (
-        f"<article>{'kata ' * 50}<div class='language-python'><pre>x = 1</pre></div>"
-        '<i class="live">0.390</i><table class="weights"><td>1.5</td></table>'
-        '<table class="facts"><td>yes 7</td></table></article>'
-    )
-    (docs / "id").mkdir(parents=True)
-    (docs / "en").mkdir()
-    (docs / "words.yml").write_text("id: {a: b}\nen: {a: b}\n")
-    first = html.replace("0.390", "0,390").replace("yes", "ya")
-    for folder, text in ((site, first), (site / "en", html)):
-        folder.mkdir()
-        (folder / "index.html").write_text(text)
-    assert checks.check_site(site, docs) == []
-    (site / "en/index.html").write_text(html.replace(old, new))
-    (problem,) = checks.check_site(site, docs)
-    assert problem == f"en/index.html: shows other code or values: {difference}"
+    assert source_checks.stamp_of(first) in source_checks.check_pair(first, other)[0]
 
 
 TERM = "term_id,term_en,definition_id,definition_en,mark,note\nbobot,weight,Angka.,A number.,,\n"
@@ -300,7 +223,7 @@ def sources(tmp_path):
 
 
 def test_sources_in_order(sources):
-    assert checks.check_source(sources) == []
+    assert source_checks.check_source(sources) == []
 
 
 @pytest.mark.parametrize(
@@ -330,7 +253,7 @@ def test_sources_out_of_order(sources, path, old, new, message):
     text = (sources / path).read_text("utf-8")
     assert old in text
     (sources / path).write_text(text.replace(old, new, 1), "utf-8")
-    assert any(message in problem for problem in checks.check_source(sources))
+    assert any(message in problem for problem in source_checks.check_source(sources))
 
 
 @pytest.mark.parametrize(
@@ -344,42 +267,4 @@ def test_sources_out_of_order(sources, path, old, new, message):
 )
 def test_file_without_its_counterpart(sources, path, message):
     (sources / path).write_text("{}")
-    assert any(problem.startswith(message) for problem in checks.check_source(sources))
-
-
-def finished(path: Path, html: str) -> checks.Finished:
-    """A page of a finished site."""
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(html)
-    return checks.Finished(path)
-
-
-def test_finished_page_in_order(tmp_path):
-    html = (
-        '<link rel="canonical" href="https://host.example/page/"><article><h1 id="top">Head 1</h1>'
-        '<p>Bobot <span class="live">0,390</span> dari <code>A[0]</code></p>'
-        '<div class="language-python"><pre><code>x = 0.5</code></pre></div>'
-        '<a href="#top">x</a><a href="../other/#there">x</a><a href="../other/">x</a>'
-        '<a href="https://host.example/">x</a><img alt="" src="data:image/gif;base64,AA"></article>'
-    )
-    page = finished(tmp_path / "page/index.html", html)
-    for anchor, problems in (
-        ("there", []),
-        ("elsewhere", ["links to ../other/#there, where no #there is"]),
-    ):
-        other = finished(tmp_path / "other/index.html", f'<p id="{anchor}">x</p>')
-        pages = {page.path: page, other.path: other}
-        assert checks.check_html(page, tmp_path, pages) == problems
-
-
-@pytest.mark.parametrize(
-    ("source", "problems"),
-    [
-        ("/assets/x.js", []),
-        ("https://cdn.example/x.js", ["would fetch https://cdn.example/x.js"]),
-    ],
-)
-def test_page_for_every_address_links_to_none_beside_it(source, problems, tmp_path):
-    html = f'<a href="/en/">x</a><script src="{source}"></script>'
-    page = finished(tmp_path / "404.html", html)
-    assert checks.check_html(page, tmp_path, {page.path: page}) == problems
+    assert any(problem.startswith(message) for problem in source_checks.check_source(sources))

@@ -1,4 +1,4 @@
-"""What has to hold before a site is shown: for the pages' sources, and for the finished site.
+"""What has to hold for the pages' sources before a site is built.
 
 Each check returns what is wrong, as sentences that name the file. None of them repairs anything.
 """
@@ -10,24 +10,17 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import unquote, urldefrag, urlsplit
 
 import yaml
-from places import html_of, slug_of
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from places import slug_of
 
 FENCE = re.compile(r"^\s*(?P<marks>`{3,})(?P<info>[^`]*)$")
 HEADING = re.compile(r"^(?P<level>#{1,6}) .*?(?:\{ *#(?P<id>[a-z0-9-]+) *\})?\s*$")
 FRONT_MATTER = re.compile(r"\A---\n(?P<yaml>.*?)\n---\n", re.DOTALL)
 
 # A number next to one of these is a name ("head 1", "token 0"), not a figure.
-SHOWN = {"python", "text", "sh", "py", "pycon"}  # the last two are the reference's docstrings
-VALUES = ".live, .weights td, .ledger td, .drawing .code, .drawing .weight"
-COMPUTED = ".live, .lines, [lang]"  # what is in the other language is the reference's docstrings
-IN_ITS_LANGUAGE = {"title", "description", "source"}  # of the front matter; the rest is for all
-ADDRESSES = {"href", "src", "poster", "data", "action"}
-READ_OUT = ("title", "alt", "value")  # attributes that a reader sees or hears
 NAMES = "heads?|tokens?|kolom|columns?|baris|rows?|Python|Llama"
+IN_ITS_LANGUAGE = {"title", "description", "source"}  # of the front matter; the rest is for all
 
 
 def check_source(docs: Path) -> list[str]:
@@ -91,10 +84,10 @@ def check_pair(first: Path, other: Path) -> list[str]:
     ours, theirs = skeleton(first_body), skeleton(body)
     ids = [[part["id"] for part in parts] for parts in (ours, theirs)]
     if ids[0] != ids[1]:
-        return [*problems, f"{other}: headings differ from {first}: {_difference(*ids)}"]
+        return [*problems, f"{other}: headings differ from {first}: {difference(*ids)}"]
     for one, two in zip(ours, theirs, strict=True):
         problems += [
-            f"{other}#{two['id']}: {part} differs from {first}: {_difference(one[part], two[part])}"
+            f"{other}#{two['id']}: {part} differs from {first}: {difference(one[part], two[part])}"
             for part in one.keys() - {"line"}
             if one[part] != two[part]
         ]
@@ -155,143 +148,6 @@ def figures(line: str) -> list[str]:
     name = rf"\b(?:{NAMES})\s+{number}(?:\s*(?:[–,]|dan|and)\s*{number})*"
     rest = re.sub(name, " ", line, flags=re.IGNORECASE)
     return re.findall(r"(?<![\w-])\d(?:[\d.,]*\d)?(?:\s*%)?", rest)
-
-
-def check_site(site: Path, docs: Path) -> list[str]:
-    """The finished site: every page there, nothing broken, nothing from elsewhere."""
-    languages = list(yaml.safe_load((docs / "words.yml").read_text("utf-8")))
-    pages = {path: Finished(path) for path in sorted(site.rglob("*.html"))}
-    problems = []
-    for language in languages:
-        root = site if language == languages[0] else site / language
-        for source in sorted((docs / language).iterdir()):
-            if source.suffix in (".md", ".ipynb"):
-                target = root / html_of(source)
-                if target not in pages or len(pages[target].article.text().split()) < 50:
-                    name = target.relative_to(site)
-                    problems.append(f"{name}: {source.name} was not built, or is empty")
-    for path, page in pages.items():
-        name = path.relative_to(site)
-        problems += [f"{name}: {problem}" for problem in check_html(page, site, pages)]
-        for language in languages[1:]:
-            twin = pages.get(site / language / name)
-            if twin and page.shown_values() != twin.shown_values():
-                difference = _difference(page.shown_values(), twin.shown_values())
-                problems.append(f"{language}/{name}: shows other code or values: {difference}")
-    return problems
-
-
-class Finished:
-    """A page as a browser has it."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.tree = LexborHTMLParser(path.read_text("utf-8"))
-        self.elements = self.tree.css("*")
-        self.ids = Counter(e.attributes["id"] for e in self.elements if "id" in e.attributes)
-
-    @property
-    def article(self) -> LexborNode:
-        """What the page itself says, without what surrounds it."""
-        return self.tree.css_first("article") or LexborHTMLParser("").body
-
-    def output(self) -> str:
-        """What the page's blocks print, joined."""
-        return "".join(block.text() for block in self.tree.css(".language-text code"))
-
-    def shown_values(self) -> list[str]:
-        """Code, output and the digits of computed values: the same in every language."""
-        language = self.tree.root.attributes.get("lang")
-        cells = {block.text() for block in self.tree.css(".language-python pre")}
-        code = [block.text() for block in self.tree.css("pre")]
-        code = [_any_language(text, language) if text in cells else text for text in code]
-        drawn = self.tree.css(VALUES)
-        values = [re.sub(r"[.,;]", "", value.text()) for value in drawn]
-        values += [re.sub(r"\D", "", cell.text()) for cell in self.tree.css(".facts td")]
-        verdicts = (verdict.attributes["class"] for verdict in self.tree.css(".verdict"))
-        return [*code, *sorted(values), *verdicts]
-
-
-def check_html(page: Finished, site: Path, pages: dict[Path, Finished]) -> list[str]:
-    """One finished page."""
-    text = page.tree.body.text()
-    problems = [
-        f"shows {trace!r}"
-        for trace in ("Traceback (most recent call last)", "#!live", "--8<--", "{{")
-        if trace in text
-    ]
-    problems += [f"has the id {i!r} {n} times" for i, n in page.ids.items() if n > 1]
-    problems += [
-        f"has an inline style or handler, which its policy forbids: {element.html[:80]}"
-        for element in page.elements
-        if element.tag == "style" or any(a == "style" or a[:2] == "on" for a in element.attributes)
-    ]
-    problems += [
-        f"has an image without alternative text: {image.html}"
-        for image in page.tree.css("img:not([alt])")
-    ]
-    problems += [
-        f"has <{element.tag}>, which no page needs: {element.html[:80]}"
-        for element in page.article.css("script, iframe, object, embed, meta, link, base, form")
-    ]
-    problems += [
-        f"has a {kind} block, which is not executed: {block.text()[:40]!r}"
-        for block in page.tree.css("pre")
-        if (kind := _kind_of(block)) not in SHOWN
-    ]
-    for element in page.elements:
-        for attribute in ADDRESSES & element.attributes.keys():
-            problems += _check_address(element, element.attributes[attribute], page, site, pages)
-    return [*problems, *_typed_figures(page.article)]
-
-
-def _typed_figures(article: LexborNode) -> list[str]:
-    """Figures that a reader sees and that nothing has computed, wherever they were typed."""
-    article = LexborHTMLParser(article.html).body
-    for element in article.css(f"pre, math, .weights, .ledger, .facts, .drawing, {COMPUTED}"):
-        element.decompose()
-    decimals = [code.text() for code in article.css("code")]
-    texts = [re.findall(r"\d+[.,]\d+", text)[:1] for text in decimals if ">=" not in text]
-    for code in article.css("code"):
-        code.decompose()
-    words = [article.text(separator=" ")]
-    words += [e.attributes[a] or "" for a in READ_OUT for e in article.css(f"[{a}]")]
-    texts += [figures(re.sub(r"\s+", " ", text)) for text in words]
-    return [f"shows {figure!r}, which was not computed" for found in texts for figure in found]
-
-
-def _kind_of(block: LexborNode) -> str:
-    """What a block of code is: the language of its highlighting."""
-    above = block.parent
-    while above is not None:
-        for name in (above.attributes.get("class") or "").split():
-            if name.startswith("language-"):
-                return name.removeprefix("language-")
-        above = above.parent
-    return ""
-
-
-def _check_address(element, address: str | None, page: Finished, site: Path, pages) -> list[str]:
-    address = address or ""
-    parts = urlsplit(address)
-    if parts.scheme == "data":
-        return []
-    canonical = page.tree.css_first("link[rel=canonical]")
-    if parts.scheme or parts.netloc:
-        link = element.tag == "a" and parts.scheme in ("http", "https")
-        return [] if link or element == canonical else [f"would fetch {address}"]
-    if canonical is None:  # the 404 page, whose addresses begin at the root of the host
-        return []
-    where, anchor = urldefrag(unquote(address))
-    target = (page.path.parent / where).resolve() if where else page.path.resolve()
-    target = target / "index.html" if target.is_dir() else target
-    if not target.exists():
-        return [f"links to {address}, which is not there"]
-    if anchor and target.suffix == ".html":
-        there = pages.get(site / target.relative_to(site.resolve()))
-        if there is None or anchor not in there.ids:
-            return [f"links to {address}, where no #{anchor} is"]
-    return []
 
 
 def _same_files(docs: Path, languages: list[str]) -> list[str]:
@@ -364,8 +220,8 @@ def _check_notebooks(first: Path, other: Path) -> list[str]:
         )
     for part in ("kinds of cells", "code", "anchors"):
         if ours[part] != theirs[part]:
-            difference = _difference(ours[part], theirs[part])
-            problems.append(f"{other}: {part} differ from {first}: {difference}")
+            what = difference(ours[part], theirs[part])
+            problems.append(f"{other}: {part} differ from {first}: {what}")
     for path, book in ((first, ours), (other, theirs)):
         if book["outputs"]:
             problems.append(f"{path}: holds outputs; they come from the build: clear them")
@@ -385,7 +241,7 @@ def _notebook(path: Path) -> dict:
         "source": book["metadata"].get("source"),
         "kinds of cells": [kind for kind, _ in cells],
         "code": [
-            _any_language(source, path.parent.name) for kind, source in cells if kind == "code"
+            any_language(source, path.parent.name) for kind, source in cells if kind == "code"
         ],
         "anchors": re.findall(r'<a id="([^"]+)">', text),
         "tags": [cell["metadata"] for cell in book["cells"] if cell.get("metadata")],
@@ -393,7 +249,7 @@ def _notebook(path: Path) -> dict:
     }
 
 
-def _any_language(code: str, language: str) -> str:
+def any_language(code: str, language: str) -> str:
     """The code without the language of its own page, the one thing in which code may differ."""
     return code.replace(f'use("{language}")', "use(…)")
 
@@ -435,7 +291,7 @@ def _layout(line: str) -> list[str]:
     return re.findall(r"</?[a-z][^>]*>", stripped)
 
 
-def _difference(one, two) -> str:
+def difference(one, two) -> str:
     if isinstance(one, Counter):
         return (
             f"only there {list((one - two).elements())}, only here {list((two - one).elements())}"
