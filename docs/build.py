@@ -26,11 +26,11 @@ ADDRESS = "http://127.0.0.1:8000/"
 sys.path[:0] = [str(ROOT), str(ROOT / "docs"), str(ROOT / "docs/hooks")]  # this mha, these hooks
 
 import alone  # noqa: E402
-import runner  # noqa: E402
+import pyodide  # noqa: E402
 import site_checks  # noqa: E402
 import source_checks  # noqa: E402
 from alone import PROCESSES  # noqa: E402
-from mkdocs.exceptions import Abort  # noqa: E402
+from mkdocs.exceptions import Abort, PluginError  # noqa: E402
 from places import DOCS, example_of  # noqa: E402
 from pymdownx.inlinehilite import InlineHiliteException  # noqa: E402
 from pymdownx.superfences import SuperFencesException  # noqa: E402
@@ -61,7 +61,7 @@ def attempt(build_it: Callable[..., None], out: Path, *arguments) -> bool:
     try:
         build_it(out, *arguments)
     except Exception as error:
-        expected = isinstance(error, BuildError | OSError)
+        expected = isinstance(error, BuildError | OSError | PluginError)
         why = error if expected else traceback.format_exc(limit=-3)
         print(f"\nNOT BUILT, {out} is as it was:\n{why}", file=sys.stderr)
         return False
@@ -73,7 +73,7 @@ def build(out: Path, on_unfinished: Callable[[list[str]], None] | None = None) -
     refuse(unfit(out))
     (on_unfinished or refuse)(source_checks.check_source(DOCS))
     out.parent.mkdir(parents=True, exist_ok=True)
-    runner.fetch()
+    pyodide.fetch()
     with scratch_folder(out) as scratch, parity_matrix(scratch):
         make_pages(scratch, (path.name for path in (DOCS / DEFAULT).iterdir()), build_language)
         new = scratch / DEFAULT

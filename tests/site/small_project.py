@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 MADE_OF = ("docs", "mha", "mkdocs.yml")  # what a site is made of
 OWN = ("alone", "build", "serve", "site_checks", "source_checks")
 SCRIPTS = tuple(f"docs/{name}.py" for name in OWN)
-HOOKS = ("current", "examples", "notebook", "places", "progress", "runner", "stamp", "words")
-OWN_MODULES = (*OWN, "mha", *HOOKS)
+HOOKS = ("current", "examples", "notebook", "places", "progress", "pyodide", "runner")
+OWN_MODULES = (*OWN, *HOOKS, "mha", "stamp", "words")
 
 INDEX = f"""---
 title: Beranda

@@ -9,14 +9,14 @@ import subprocess
 import sys
 import zipfile
 
+import pyodide
 import pytest
-import runner
 import session
 from bs4 import BeautifulSoup
 from small_project import ROOT
 
 BROWSER = ROOT / "docs/browser"
-needs_pyodide = pytest.mark.skipif(not runner.installed(), reason="npm has not installed Pyodide")
+needs_pyodide = pytest.mark.skipif(not pyodide.installed(), reason="npm has not installed Pyodide")
 
 
 def runnable(site) -> set[str]:
@@ -38,7 +38,7 @@ def test_where_npm_is_the_site_has_the_buttons(site):
 
 @needs_pyodide
 def test_python_is_there_once_and_whole(site):
-    content = runner.files()
+    content = pyodide.files()
     found = {path.name: path.read_bytes() for path in (site / "python").iterdir()}
     assert found == content
     assert not (site / "en/python").exists()
@@ -71,7 +71,7 @@ def test_wheel_is_the_one_that_pyodide_expects():
     ):
         assert version in notice
     named = set(re.findall(r"[\w.-]+", notice))
-    assert runner.files().keys() - named == {"session.py", "LICENSES.txt"}
+    assert pyodide.files().keys() - named == {"session.py", "LICENSES.txt"}
 
 
 def test_npm_gets_exact_versions_from_wherever_the_reader_gets_them():
