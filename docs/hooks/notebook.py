@@ -27,6 +27,8 @@ ROOT = Path(__file__).parents[2]
 
 # On a busy machine a kernel sends what a cell prints in pieces: a page shows them as one.
 NotebookClient.coalesce_streams.default_value = True
+# A kernel has nothing to put away; to wait until it has taken its leave takes seconds at times.
+NotebookClient.shutdown_kernel.default_value = "immediate"
 
 _HEADINGS = ("h1", "h2", "h3", "h4")
 _BOXES = {"right": "success", "wrong": "failure", "open": "quote"}  # Material's boxes

@@ -18,6 +18,7 @@ AT_REST = """async () => {
 
 def violations(page) -> str:
     """A report of the rules that a page violates; empty if there are none."""
+    page.emulate_media(reduced_motion="reduce")  # nothing new starts to fade, as under the mouse
     page.evaluate(AT_REST)
     results = Axe().run(page, options=RULES)
     return results.generate_report() if results.violations_count else ""
