@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from accessible import violations
 
 PATHS = ["", "two-heads/", "en/parity/"]
 
@@ -34,3 +35,16 @@ def test_without_scripts_nothing_waits_for_one(watch):
     page = watch(java_script_enabled=False).open("two-heads/")
     assert page.locator(".md-search").is_hidden()
     assert page.locator(".md-sidebar--primary").is_visible()
+
+
+def test_colours_on_their_way_are_not_judged(watch):
+    page = watch(width=360).open("")
+    assert violations(page) == ""  # from here on nothing moves by itself
+    page.evaluate("""() => {
+      const title = document.querySelector("h1"), { style } = title;
+      Object.assign(style, { color: "#000", backgroundColor: "#fff" });
+      getComputedStyle(title).color; // now it has them
+      style.transition = "all 99s linear -49s"; // at once half-way, and for long
+      setTimeout(() => Object.assign(style, { color: "#fff", backgroundColor: "#000" }), 20);
+    }""")
+    assert violations(page) == ""
