@@ -292,6 +292,7 @@ def _layout(line: str) -> list[str]:
 
 
 def difference(one, two) -> str:
+    """Where two counts, lists or texts first differ."""
     if isinstance(one, Counter):
         return (
             f"only there {list((one - two).elements())}, only here {list((two - one).elements())}"

@@ -13,7 +13,7 @@ UNUSED = re.compile(
     r"|md-(?:annotation|author|banner|consent|feedback|pagination|pin|post|profile|progress|source"
     r"|status|tabs|tag|tooltip2?|version))[\w-]*"
     r"|(?:abstract|bug|danger|example|failure|info|note|question|quote|success|tip|warning)(?![\w-])"
-    r"|[\w-]+(?=\]))"
+    r"|(?<==)[\w-]+)"
 )
 # Between two colour schemes it keeps what fades from fading, and styles the whole page twice.
 SWITCHING = "[data-md-color-switching]"

@@ -33,6 +33,7 @@ def slimmed(css: str, *used: str) -> str:
             ".md-typeset table:not([class])+*{margin:0}.md-typeset table:not([class]){margin:0}",
             ".md-typeset table:not([class]){margin:0}",
         ),
+        ("a[href$=.pdf]{margin:0}", "a[href$=.pdf]{margin:0}"),
         ("@font-face{font-family:x}", "@font-face{font-family:x}"),
         (
             ".no-js .md-search{display:none}",
