@@ -27,9 +27,9 @@ from timing import BYTES, ROOT, SECONDS, compare, cpu_and_wall, in_turns, peak_o
 
 sys.path.insert(0, str(ROOT / "docs"))
 
-import examples
 import source_checks
 from places import example_of
+from sections import sections
 from words import DEFAULT, WORDS
 
 COPIED = "two-heads"  # the page of which a large site has copies
@@ -185,7 +185,7 @@ def for_sphinx(pages: Path, target: Path) -> None:
             shutil.copy(page, target)
             continue
         _, text = source_checks.front_matter(page.read_text("utf-8"))
-        parts = examples.sections(example_of(page)) if example_of(page).exists() else {}
+        parts = sections(example_of(page)) if example_of(page).exists() else {}
         cell = r'(?m)^ *```python exec.*\n *--8<-- "[\w.]+:([\w-]+)"\n *```$'
         text = re.sub(cell, lambda m: f"```{{code-cell}}\n{parts[m[1]]}\n```", text)
         if page.stem == "index":

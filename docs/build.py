@@ -19,6 +19,8 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from multiprocessing import Process
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +29,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs"), str(ROOT / "docs/hooks")]  # this
 
 import alone  # noqa: E402
 import pyodide  # noqa: E402
+import sections  # noqa: E402
 import site_checks  # noqa: E402
 import source_checks  # noqa: E402
 from alone import PROCESSES  # noqa: E402
@@ -37,6 +40,7 @@ from pymdownx.superfences import SuperFencesException  # noqa: E402
 from words import DEFAULT, WORDS  # noqa: E402
 
 MATRIX = DOCS / "examples/parity_matrix.py"
+AT = "at.txt"  # in the scratch folder: the page whose example is running
 
 
 class BuildError(Exception):
@@ -88,10 +92,35 @@ def build(out: Path, on_unfinished: Callable[[list[str]], None] | None = None) -
 def make_pages(scratch: Path, pages: Iterable[str], job: Callable[..., None], *arguments) -> None:
     """Run the examples, make their pages in each language, hold one against the other."""
     shown = {page: example_of(page) for page in sorted(pages) if example_of(page).exists()}
-    problems = alone.run_examples(shown.values(), scratch)
-    # A page that fails for the same reason names the line: then that is enough.
-    refuse(run_languages(scratch, job, *arguments) or problems)
+    preload()
+    problem = outcome(*start(run_and_make, shown, scratch, job, *arguments))
+    if (at := scratch / AT).exists():  # its example has taken the process along
+        problem = f"{at.read_text('utf-8')}: {problem}"
+    refuse([problem] if problem else [])
     refuse(alone.differences(shown, scratch))
+
+
+def run_and_make(shown: dict[str, Path], scratch: Path, job, *arguments) -> list[str]:
+    """Run the examples, then make the pages of each language in a fork, which has their values."""
+    os.chdir(ROOT)
+    by_itself = start(alone.run_examples, shown.values(), scratch)
+    failed = run_examples(shown, scratch)
+    problem = outcome(*by_itself)
+    if failed or problem:
+        return failed or [problem]  # where a section fails, its line is enough
+    running = {name: start(make_language, name, scratch, job, *arguments) for name in WORDS}
+    problems = {name: outcome(*process) for name, process in running.items()}
+    return [f"{name}: {problem}" for name, problem in problems.items() if problem]
+
+
+def run_examples(shown: dict[str, Path], scratch: Path) -> list[str]:
+    """Run the examples of these pages in this process; return which of them fail."""
+    runs = {}
+    for page, example in shown.items():
+        (scratch / AT).write_text(page, "utf-8")
+        runs[page] = sections.run(example)
+    (scratch / AT).unlink(missing_ok=True)
+    return [f"{page}: {run.error}" for page, run in runs.items() if run.error]
 
 
 def unfit(out: Path) -> list[str]:
@@ -151,29 +180,41 @@ def run_matrix(scratch: Path) -> None:
         unfinished.rename(scratch / "parity-matrix.csv")
 
 
-def run_languages(scratch: Path, job: Callable[..., None], *arguments) -> list[str]:
-    """Do a job for each language in a process of its own; return what went wrong."""
-    preload()
-    running = []
-    for language in WORDS:
-        receiver, sender = PROCESSES.Pipe(duplex=False)
-        process = PROCESSES.Process(
-            target=report, args=(sender, job, language, scratch, *arguments), daemon=True
-        )
-        process.start()
-        sender.close()
-        running.append((language, process, receiver))
-    problems = []
-    for language, process, receiver in running:
-        try:
-            problem = receiver.recv()
-        except EOFError:
-            problem = "the process ended before its work was done"
-        process.join(timeout=10)  # a block may have left a thread without end
-        process.kill()
-        if problem:
-            problems.append(f"{language}: {problem}")
-    return problems
+def start(job: Callable[..., list[str] | None], *arguments) -> tuple[Process, Connection]:
+    """Begin a job in a process of its own; it returns what goes wrong."""
+    ours, theirs = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=report, args=(theirs, job, *arguments), daemon=True)
+    process.start()
+    theirs.close()
+    return process, ours
+
+
+def report(pipe: Connection, job: Callable[..., list[str] | None], *arguments) -> None:
+    """Do the job; send what went wrong, or nothing, to the parent."""
+    messages = Messages(logging.WARNING)
+    logging.getLogger("mkdocs").addHandler(messages)
+    multiprocessing.current_process().daemon = False  # an example may start processes, too
+    sys.modules.pop("words", None)  # serve.py has read words.yml before it changed
+    try:
+        messages.texts += job(*arguments) or []
+    except (InlineHiliteException, PluginError, SuperFencesException) as error:  # they say where
+        messages.texts = [str(error)]
+    except Abort as error:  # MkDocs has said why
+        messages.texts = messages.texts or [f"MkDocs: {error}"]
+    except BaseException as error:  # a block may even call sys.exit()
+        messages.texts += [f"{type(error).__name__}: {error}", traceback.format_exc(limit=-3)]
+    pipe.send("\n".join(messages.texts))
+
+
+def outcome(process: Process, pipe: Connection) -> str:
+    """Wait until the job is done; return what went wrong, or nothing."""
+    try:
+        problem = pipe.recv()
+    except EOFError:
+        problem = "the process ended before its work was done"
+    process.join(timeout=10)  # a block may have left a thread without end
+    process.kill()
+    return problem
 
 
 @cache
@@ -197,21 +238,9 @@ def preload() -> None:
     gc.freeze()  # forks share this memory until something writes to it, as the collector would
 
 
-def report(sender, job: Callable[..., None], language: str, scratch: Path, *arguments) -> None:
-    """Do the job; send what went wrong, or nothing, to the parent."""
-    messages = Messages(logging.WARNING)
-    logging.getLogger("mkdocs").addHandler(messages)
-    multiprocessing.current_process().daemon = False  # a page may start processes, too
-    sys.modules.pop("words", None)  # serve.py has read words.yml before it changed
-    try:
-        job(load_config(language, scratch), *arguments)
-    except (InlineHiliteException, SuperFencesException) as error:  # they name the page
-        messages.texts = [str(error)]
-    except Abort as error:  # MkDocs has said why
-        messages.texts = messages.texts or [f"MkDocs: {error}"]
-    except BaseException as error:  # a block may even call sys.exit()
-        messages.texts += [f"{type(error).__name__}: {error}", traceback.format_exc(limit=-3)]
-    sender.send("\n".join(messages.texts))
+def make_language(language: str, scratch: Path, job: Callable[..., None], *arguments) -> None:
+    """Do a job with the configuration of one language."""
+    job(load_config(language, scratch), *arguments)
 
 
 def load_config(language: str, scratch: Path):

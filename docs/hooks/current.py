@@ -9,9 +9,8 @@ class Page:
 
     name: str = ""
     words: dict = field(default_factory=dict)
-    values: dict = field(default_factory=dict)  # the names that its example has bound so far
-    sections: dict[str, tuple[int, str]] = field(default_factory=dict)  # that have not run yet
-    drawings: list[str] = field(default_factory=list)  # what its fences `live` ask for
+    values: dict = field(default_factory=dict)  # the names that its example has bound
+    sections: dict[str, str] = field(default_factory=dict)  # that have not been shown yet
     given: dict = field(default_factory=dict)  # names that every page has besides
     rebound: set[str] = field(default_factory=set)  # those with more than one value on the page
     listings: dict[str, list[str]] = field(default_factory=dict)  # code explained line by line

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import nbformat
 import source_checks
-from examples import sections
 from mkdocs.utils import get_relative_url
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from notebook import bundle, package
 from places import example_of
+from sections import sections
 from words import DEFAULT, WORDS, prefix
 
 INCLUDE = re.compile(r'--8<-- "[\w.]+:(?P<section>[\w-]+)"')

@@ -10,8 +10,8 @@ from html import escape
 
 import current
 import numpy as np
-from mkdocs.exceptions import PluginError
 from pymdownx.inlinehilite import InlineHiliteException
+from pymdownx.superfences import SuperFencesException
 from words import localise, writer
 
 
@@ -22,11 +22,9 @@ def on_config(config):
 
 
 def on_page_content(html, page, config, files):
-    """Draw, now that all blocks have run: what a fence asks for may be bound further down."""
-    html = re.sub(r'<div class="live-(\d+)"></div>', lambda match: drawn(int(match[1])), html)
+    """Let links lead into drawings: MkDocs has seen only what Markdown made."""
     if page.present_anchor_ids is not None:  # a notebook has none
         page.present_anchor_ids.update(re.findall(r'\sid="([^"]+)"', html))
-    return html
 
 
 def live_inline(source, language, class_name, md):
@@ -38,18 +36,13 @@ def live_inline(source, language, class_name, md):
 
 
 def live_fence(source, language, class_name, options, md, **kwargs):
-    """The place of a drawing."""
-    current.page.drawings.append(source)
-    return f'<div class="live-{len(current.page.drawings) - 1}"></div>'
-
-
-def drawn(number: int) -> str:
     """A drawing."""
-    source = current.page.drawings[number]
+    if "svg" not in md.block_level_elements:  # it stands by itself, and in no paragraph
+        md.block_level_elements.append("svg")
     try:
         return value_of(source).to_html(writer(current.page.words))
     except Exception as error:
-        raise PluginError(f"{current.page.name}: ```live {source}: {error}") from error
+        raise SuperFencesException(f"{current.page.name}: ```live {source}: {error}") from error
 
 
 def written(source: str) -> str:

@@ -244,9 +244,7 @@ FAULTS = [
         ("page.md", "run by itself, prints"),
     ),
     Fault(
-        "other values in the other language",
-        in_block("import os; print(os.environ.get('SITE_LANGUAGE'))"),
-        ("page.md", "run by itself, prints"),
+        "a block that ends Python", in_block("import os; os._exit(0)"), ("page.md", "process ended")
     ),
     Fault(
         "a script on a page", on_page(LINE, "<script>x()</script>"), ("page/index.html", "<script>")
@@ -263,7 +261,7 @@ def entry(fault: Fault, stderr: str, root: Path) -> str:
     text = stderr.replace(f"{root}/", "").partition("is as it was:\n")[2]
     text = re.sub(r"'/\S+?/(?=site-packages)", "'…/", text)
     text = re.sub(r"(?<=\.site-)\w+", "…", text)
-    start = re.search(r"(?m)^(id: |docs/|page/|lab/|en/)", text).start()
+    start = re.search(r"(?m)^(id: |docs/|page/|page\.md|lab/|en/)", text).start()
     first = re.split(r"\nen: |\nTraceback|\n\n", text[start:])[0]
     lines = list(dict.fromkeys(first.splitlines()))[:3]
     title = fault.name[0].upper() + fault.name[1:]

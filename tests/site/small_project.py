@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 MADE_OF = ("docs", "mha", "mkdocs.yml")  # what a site is made of
 OWN = ("alone", "build", "serve", "site_checks", "source_checks")
 SCRIPTS = tuple(f"docs/{name}.py" for name in OWN)
-HOOKS = ("current", "examples", "notebook", "places", "progress", "pyodide", "runner")
+HOOKS = ("current", "notebook", "places", "progress", "pyodide", "runner", "sections")
 OWN_MODULES = (*OWN, *HOOKS, "mha", "stamp", "words")
 
 INDEX = f"""---

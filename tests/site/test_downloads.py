@@ -13,7 +13,7 @@ import nbformat
 import pytest
 import site_checks
 from bs4 import BeautifulSoup
-from examples import sections
+from sections import sections
 from small_project import ROOT
 
 EXAMPLES = sorted(

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from examples import sections
+from sections import sections
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "docs/examples").glob("*.py"))

@@ -7,9 +7,10 @@ import current
 import listing
 import pytest
 from bs4 import BeautifulSoup
-from examples import EXAMPLES, sections
 from mkdocs.exceptions import PluginError
+from places import EXAMPLES
 from pymdownx.inlinehilite import InlineHiliteException
+from sections import sections
 from words import WORDS
 
 CODE = ["import math", "", "# a comment", "def area(r):", "    return math.pi * r**2"]

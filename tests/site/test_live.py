@@ -7,8 +7,9 @@ import live
 import numpy as np
 import pytest
 import torch
-from mkdocs.exceptions import PluginError
+from markdown import Markdown, markdown
 from pymdownx.inlinehilite import InlineHiliteException
+from pymdownx.superfences import SuperFencesException
 from words import WORDS
 
 from mha.show import WeightTable
@@ -35,6 +36,7 @@ VALUES = {
     "scalar_nan": torch.tensor(torch.nan),
     "errors": {"output": 0.5},
     "drawing": WeightTable([[0.25, 0.75]]),
+    "lines": SimpleNamespace(to_html=lambda write: "<svg></svg>"),
     "drawing_with_nan": WeightTable([[0.25, np.nan]]),
 }
 
@@ -113,27 +115,25 @@ def test_what_is_no_value_stops_the_build(source, message):
         live.live_inline(source, "", "live", None)
 
 
-def with_drawings(*sources: str) -> str:
-    """A page with these fences, when all of it has been read."""
-    current.page.drawings.clear()
-    html = "".join(live.live_fence(source, "live", "live", {}, None) for source in sources)
-    return live.on_page_content(html, SimpleNamespace(present_anchor_ids=set()), None, None)
+def drawn(source: str) -> str:
+    """What a fence becomes."""
+    return live.live_fence(source, "live", "live", {}, Markdown())
 
 
 def test_drawing_speaks_the_language():
     for language, cell in (("id", "0,250"), ("en", "0.250")):
         current.page.words = WORDS[language]
-        html = with_drawings("drawing", "drawing")
+        html = drawn("drawing")
         assert html.startswith('<table class="weights">')
-        assert html.count("<table") == 2
         assert f">{cell}</td>" in html
 
 
-def test_what_is_drawn_may_be_bound_further_down():
-    html = live.live_fence("later", "live", "live", {}, None)
-    current.page.values["later"] = WeightTable([[0.25, 0.75]])
-    page = SimpleNamespace(present_anchor_ids=set())
-    assert live.on_page_content(html, page, None, None).startswith('<table class="weights">')
+def test_drawing_stands_in_no_paragraph():
+    fence = {"name": "live", "class": "live", "format": live.live_fence}
+    config = {"pymdownx.superfences": {"custom_fences": [fence]}}
+    text = "One.\n\n```live\nlines\n```\n\nTwo.\n\n```live\nlines\n```\n"
+    html = markdown(text, extensions=list(config), extension_configs=config)
+    assert html == "<p>One.</p>\n<svg></svg>\n<p>Two.</p>\n<svg></svg>"
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_what_is_drawn_may_be_bound_further_down():
     ],
 )
 def test_what_is_no_drawing_stops_the_build(source, message):
-    with pytest.raises(PluginError, match=rf"^page\.md: ```live {source}: .*{message}"):
-        with_drawings(source)
+    with pytest.raises(SuperFencesException, match=rf"^page\.md: ```live {source}: .*{message}"):
+        drawn(source)
 
 
 def test_the_forms_are_known_to_markdown():

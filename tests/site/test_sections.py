@@ -1,5 +1,6 @@
 """A page is held against its example: every section, its output, and where it failed."""
 
+import re
 from types import SimpleNamespace
 
 import current
@@ -7,9 +8,9 @@ import examples
 import numpy as np
 import places
 import pytest
+import sections
 import torch
 from mkdocs.exceptions import PluginError
-from pymdownx.superfences import SuperFencesException
 
 import mha
 
@@ -28,7 +29,7 @@ print(x)
 @pytest.fixture
 def example(tmp_path, monkeypatch):
     """The file of the example that belongs to the page."""
-    for module in (examples, places):
+    for module in (places, sections):
         monkeypatch.setattr(module, "EXAMPLES", tmp_path)
     file = tmp_path / "some_page.py"
     file.write_text(EXAMPLE)
@@ -44,9 +45,10 @@ def begun(**meta):
 
 
 def run_all(example) -> str:
-    """Begin the page and run its blocks; what they print."""
+    """Run the example anew, and show its blocks on its page; what they print."""
+    sections.run.cache_clear()
     begun()
-    parts = examples.sections(example)
+    parts = sections.sections(example)
     return "".join(examples.run_block(code, id=name) for name, code in parts.items())
 
 
@@ -56,14 +58,14 @@ def content(*code: str) -> str:
 
 
 def test_sections_are_read_in_order(example):
-    assert examples.sections(example) == {"first": "x = 0.5\n", "second-part": "print(x)\n"}
-    assert list(examples.sections(example)) == ["first", "second-part"]
+    assert sections.sections(example) == {"first": "x = 0.5\n", "second-part": "print(x)\n"}
+    assert list(sections.sections(example)) == ["first", "second-part"]
 
 
 def test_code_outside_of_sections_stops_the_build(example):
     example.write_text(EXAMPLE.replace("\n\n\n", "\n\ny = 1\n"))
     with pytest.raises(PluginError, match=r"^some_page\.py:5: stands in no section: y = 1$"):
-        examples.sections(example)
+        sections.sections(example)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_code_outside_of_sections_stops_the_build(example):
     ],
 )
 def test_names_with_two_values(parts, expected):
-    assert examples.rebound(dict(enumerate(parts))) == expected
+    assert sections.rebound(dict(enumerate(parts))) == expected
 
 
 def test_blocks_run_one_after_the_other(example):
@@ -164,9 +166,22 @@ def test_comparison_that_fails_stops_the_build(actual, message, example):
 )
 def test_failing_example_is_named_with_its_line(old, new, message, example):
     example.write_text(EXAMPLE.replace(old, new))
-    with pytest.raises(SuperFencesException) as caught:
-        run_all(example)
-    assert str(caught.value).startswith(f"some-page.md: {message}")
+    with pytest.raises(PluginError, match=rf"^some-page\.md: {re.escape(message)}"):
+        begun()
+
+
+def test_what_has_failed_keeps_what_came_before(example):
+    example.write_text(EXAMPLE.replace("print(x)", "print(x)\nx / 0"))
+    done = sections.run(example)
+    assert (done.printed, done.values["x"]) == ({"first": ""}, 0.5)
+
+
+def test_example_runs_once_for_all_languages(example):
+    example.write_text(EXAMPLE.replace("x = 0.5", "import random\nx = random.random()"))
+    begun()
+    first = current.page.values
+    begun()
+    assert current.page.values is first
 
 
 def test_example_starts_from_a_known_state(example):
