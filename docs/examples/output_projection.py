@@ -178,7 +178,8 @@ class Reverser(nn.Module):
         return self.token(tokens) + self.place.weight  # (B, T, d_model)
 
     def forward(self, tokens):
-        output, _ = self.attention(self.embed(tokens))
+        x = self.embed(tokens)
+        output, _ = self.attention(x, need_weights=False)
         return self.read(output)  # (B, T, 8)
 # --8<-- [end:model]
 

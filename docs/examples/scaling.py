@@ -95,7 +95,7 @@ def peak(attend, T):
 
 
 # --8<-- [start:memory]
-LENGTHS = 256, 512, 1024, 2048
+LENGTHS = 128, 256, 512, 1024
 peaks, growth = {}, {}
 
 for attend in (mha.attention, blockwise):
