@@ -10,6 +10,7 @@ from functools import cache
 from html import unescape
 from pathlib import Path
 
+from mkdocs.plugins import CombinedEvent, event_priority
 from Sastrawi.Stemmer.StemmerFactory import StemmerFactory
 
 _NASAL = {  # what meN- and peN- become before a first letter; "-" where it gives way
@@ -18,6 +19,24 @@ _NASAL = {  # what meN- and peN- become before a first letter; "-" where it give
     **dict.fromkeys("gh", "ng"), "k": "ng-", "s": "ny-",
     **dict.fromkeys("lmnrwy", ""),
 }  # fmt: skip
+# What the search plugin skips, slowly: drawings, and the colours of code.
+_SKIPPED = re.compile(r"<svg\b.*?</svg>|</?span\b[^>]*>", re.DOTALL)
+
+_whole = ""  # the content of the page which the plugin reads without them
+
+
+@event_priority(100)
+def _shorten(context, page, config, nav):
+    global _whole
+    _whole, page.content = page.content, _SKIPPED.sub("", page.content)
+
+
+@event_priority(-100)
+def _restore(context, page, config, nav):
+    page.content = _whole
+
+
+on_page_context = CombinedEvent(_shorten, _restore)
 
 
 def on_post_build(config):

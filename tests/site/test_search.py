@@ -43,3 +43,14 @@ def test_separator_parts_brackets_and_quotes_from_words(word, site):
     parts = re.split(index["config"]["separator"], word)
     assert any(part and part.isalnum() for part in parts)
     assert not any(set(part) & set("()[]“”'\"") for part in parts)
+
+
+def test_index_holds_no_marks_of_drawings(site):
+    """The numbers beside an axis are none that a reader would look for."""
+    for prefix in ("", "en/"):
+        page = (site / prefix / "bench/index.html").read_text("utf-8")
+        marks = re.search(r"<svg.*?</svg>", page, re.DOTALL)[0]
+        assert "10\xa0ms" in marks.replace("&nbsp;", "\xa0")
+        text = (site / prefix / "search/search_index.json").read_text("utf-8")
+        assert "10\xa0ms20" not in text
+        assert "nox -s bench" in text
