@@ -1,11 +1,11 @@
 """Every example is a script whose real output is what the pages show."""
 
-import subprocess
-import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 
 import pytest
+from scripts import printed_by
 from sections import sections
 
 ROOT = Path(__file__).parents[2]
@@ -21,14 +21,18 @@ def address(example: Path, language: str) -> str:
 
 
 @cache
-def output_of(script: str, code: str = "") -> str:
-    """What a plain Python process prints that runs a file, or ("-") this code."""
-    done = subprocess.run(
-        [sys.executable, script], input=code, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout
+def output_of(script: Path) -> str:
+    """What a plain Python process prints that runs a file."""
+    return printed_by(script)
+
+
+@cache
+def output_of_copied(code: str) -> str:
+    """What this code prints in a file of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "copied.py"
+        script.write_text(code, "utf-8")
+        return printed_by(script)
 
 
 def blocks(soup, language: str) -> list[str]:
@@ -40,7 +44,7 @@ def blocks(soup, language: str) -> list[str]:
 @pytest.mark.parametrize("example", SHOWN, ids=lambda path: path.stem)
 def test_page_shows_what_the_script_prints(example, language, soups):
     shown = "".join(blocks(soups[address(example, language)], "text"))
-    assert shown == output_of(str(example))
+    assert shown == output_of(example)
     assert shown.strip()
 
 
@@ -49,14 +53,14 @@ def test_page_shows_what_the_script_prints(example, language, soups):
 def test_copied_blocks_run_in_order_and_print_what_the_page_shows(example, language, soups):
     soup = soups[address(example, language)]
     copied = "\n".join(blocks(soup, "python"))
-    assert output_of("-", copied) == "".join(blocks(soup, "text"))
+    assert output_of_copied(copied) == "".join(blocks(soup, "text"))
 
 
 @pytest.mark.parametrize("language", PREFIXES)
 def test_listings_that_come_first_stand_by_themselves(language, soups):
     for page in ("one-head/", "two-heads/", "torch-module/"):
         first = blocks(soups[PREFIXES[language] + page], "python")[0]
-        output_of("-", first)
+        output_of_copied(first)
         assert "import mha" not in first
 
 
