@@ -28,6 +28,7 @@ ADDRESS = "http://127.0.0.1:8000/"
 sys.path[:0] = [str(ROOT), str(ROOT / "docs"), str(ROOT / "docs/hooks")]  # this mha, these hooks
 
 import alone  # noqa: E402
+import once  # noqa: E402
 import pyodide  # noqa: E402
 import sections  # noqa: E402
 import site_checks  # noqa: E402
@@ -232,6 +233,7 @@ def preload() -> None:
         "torch._dynamo",
     ):
         importlib.import_module(name)
+    once.preload()
     import torch
 
     torch.set_num_threads(1)  # the same sums on every machine; and the languages share its cores

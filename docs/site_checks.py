@@ -8,10 +8,10 @@ from collections import Counter
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
-import yaml
 from places import html_of
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from source_checks import any_language, difference, figures
+from words import WORDS
 
 SHOWN = {"python", "text", "sh", "py", "pycon"}  # the last two are the reference's docstrings
 VALUES = ".live, .weights td, .ledger td, .drawing .code, .drawing .weight"
@@ -22,7 +22,7 @@ READ_OUT = ("title", "alt", "value")  # attributes that a reader sees or hears
 
 def check_site(site: Path, docs: Path) -> list[str]:
     """The finished site: every page there, nothing broken, nothing from elsewhere."""
-    languages = list(yaml.safe_load((docs / "words.yml").read_text("utf-8")))
+    languages = list(WORDS)
     pages = {path: Finished(path) for path in sorted(site.rglob("*.html"))}
     problems = []
     for language in languages:

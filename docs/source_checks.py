@@ -13,6 +13,7 @@ from pathlib import Path
 
 import yaml
 from places import slug_of
+from words import read_yaml
 
 FENCE = re.compile(r"^\s*(?P<marks>`{3,})(?P<info>[^`]*)$")
 HEADING = re.compile(r"^(?P<level>#{1,6}) .*?(?:\{ *#(?P<id>[a-z0-9-]+) *\})?\s*$")
@@ -25,10 +26,11 @@ IN_ITS_LANGUAGE = {"title", "description", "source"}  # of the front matter; the
 
 def check_source(docs: Path) -> list[str]:
     """Pages and notebooks: complete, in step, without figures typed by hand."""
-    languages = list(yaml.safe_load((docs / "words.yml").read_text("utf-8")))
+    words = read_yaml(docs / "words.yml")
+    languages = list(words)
     problems = [
         *_same_files(docs, languages),
-        *_same_words(docs / "words.yml"),
+        *_same_words(words, docs / "words.yml"),
         *_whole_terms(docs / "glossary.csv", languages),
     ]
     for page in sorted(docs.glob("*/*.md")):
@@ -171,8 +173,7 @@ def _same_files(docs: Path, languages: list[str]) -> list[str]:
     ]
 
 
-def _same_words(path: Path) -> list[str]:
-    words = yaml.safe_load(path.read_text("utf-8"))
+def _same_words(words: dict, path: Path) -> list[str]:
     keys = {language: set(_keys(its)) for language, its in words.items()}
     every = set().union(*keys.values())
     return [

@@ -3,6 +3,7 @@
 from html import escape
 from urllib.parse import urlsplit
 
+import once
 from mkdocs.utils import get_relative_url
 from stamp import stamp
 from words import WORDS, prefix
@@ -39,7 +40,7 @@ def on_nav(nav, config, files):
 
 
 def on_env(env, config, files):
-    """Let templates ask for the same page in another language."""
+    """Let templates, compiled once, ask for the same page in another language."""
     language = config.theme["language"]
 
     def below_root(other: str, page) -> str:
@@ -52,6 +53,7 @@ def on_env(env, config, files):
             return urlsplit(config.extra["site_root"]).path + prefix(other)
         return get_relative_url(below_root(other, page), below_root(language, page))
 
+    env.bytecode_cache = once.templates
     env.globals.update(below_root=below_root, to_language=to_language, languages=WORDS)
     return env
 

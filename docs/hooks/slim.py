@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import once
 import tinycss2
 
 # Every element is held against these rules, which are for what mkdocs.yml does not turn on: tabs,
@@ -44,8 +45,7 @@ def on_post_build(config):
     used = names_of("".join(path.read_text("utf-8") for path in site.rglob("*.html")))
     theme = list(site.glob("assets/stylesheets/*.css"))
     for path in theme:
-        rules = tinycss2.parse_stylesheet(path.read_text("utf-8"), skip_comments=True)
-        path.write_text(slimmed(rules, used), "utf-8")
+        path.write_text(slimmed(once.rules(path.read_text("utf-8")), used), "utf-8")
     variables = variables_of("".join(path.read_text("utf-8") for path in site.rglob("*.css")))
     for path in theme:
         path.write_text(without_variables(path.read_text("utf-8"), variables), "utf-8")

@@ -53,7 +53,6 @@ def test_empty_page(tmp_path):
     for language in ("id", "en"):
         (docs / language).mkdir(parents=True)
         (docs / language / "page.md").write_text("# Judul")
-    (docs / "words.yml").write_text("id: {a: b}\nen: {a: b}\n")
     (site / "page").mkdir(parents=True)
     (site / "page/index.html").write_text("<article>sedikit</article>")
     problems = site_checks.check_site(site, docs)
@@ -79,7 +78,6 @@ def test_languages_show_the_same_values(tmp_path, old, new, difference):
     )
     (docs / "id").mkdir(parents=True)
     (docs / "en").mkdir()
-    (docs / "words.yml").write_text("id: {a: b}\nen: {a: b}\n")
     first = html.replace("0.390", "0,390").replace("yes", "ya")
     for folder, text in ((site, first), (site / "en", html)):
         folder.mkdir()
