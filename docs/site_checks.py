@@ -3,6 +3,7 @@
 Each check returns what is wrong, as sentences that name the file. None of them repairs anything.
 """
 
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -146,12 +147,12 @@ def _check_address(element, address: str | None, page: Finished, site: Path, pag
     if canonical is None:  # the 404 page, whose addresses begin at the root of the host
         return []
     where, anchor = urldefrag(unquote(address))
-    target = (page.path.parent / where).resolve() if where else page.path.resolve()
+    target = Path(os.path.normpath(page.path.parent / where)) if where else page.path
     target = target / "index.html" if target.is_dir() else target
     if not target.exists():
         return [f"links to {address}, which is not there"]
     if anchor and target.suffix == ".html":
-        there = pages.get(site / target.relative_to(site.resolve()))
+        there = pages.get(target)
         if there is None or anchor not in there.ids:
             return [f"links to {address}, where no #{anchor} is"]
     return []

@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 import source_checks
 from mkdocs.utils import get_relative_url
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, writes
 from notebook import bundle, package
 from places import example_of
 from sections import sections
@@ -28,7 +28,7 @@ def on_page_markdown(markdown, page, config, files):
         )
         notebook = new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
         nbformat.validate(notebook)
-        nbformat.write(notebook, target / f"{example.stem}.ipynb")
+        (target / f"{example.stem}.ipynb").write_text(writes(notebook) + "\n", "utf-8")
 
 
 def on_page_content(html, page, config, files):

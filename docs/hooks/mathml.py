@@ -1,6 +1,7 @@
 """Formulas become MathML while the site is built: no script, nothing to load."""
 
 import re
+from functools import cache
 from html import unescape
 
 from latex2mathml.converter import convert
@@ -13,6 +14,7 @@ _FORMULA = re.compile(
 )
 
 
+@cache
 def to_math(latex: str, display: str) -> str:
     """Convert, where latex2mathml would guess or pass on what it does not know: raise."""
     braces = re.findall(r"(?<!\\)[{}]", latex)

@@ -98,7 +98,7 @@ def _page(path: Path, site: Path) -> tuple[bytes, list[Path]]:
         parts = urlsplit(match["address"])
         if parts.scheme or not parts.path:
             return match[0]
-        target = (path.parent / parts.path).resolve()
+        target = Path(os.path.normpath(path.parent / parts.path))  # resolve() is slow
         target = target / "index.html" if target.is_dir() else target
         if not (target.is_relative_to(site) and target.exists()):
             return f'{match["name"]}="{urljoin(online, match["address"])}"'
