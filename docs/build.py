@@ -1,6 +1,7 @@
 """Build the site in every language: python docs/build.py [--out site].
 
-Each language is one MkDocs build in a process of its own, into a scratch folder beside the site.
+The examples run in a process that then forks for each language: one MkDocs build with the values of
+the examples, into a scratch folder beside the site; docs/alone.py runs them a second time.
 Only when all of them succeed and the result passes every check does it take the site's place.
 """
 
