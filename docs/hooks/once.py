@@ -11,7 +11,7 @@ from jinja2.bccache import Bucket, BytecodeCache
 from mkdocs.theme import Theme
 from places import DOCS
 
-_TEMPLATES = ("main.html", "404.html", "partials/")
+_TEMPLATES = ("404.html", "base.html", "main.html", "partials/")
 
 
 class _InMemory(BytecodeCache):
