@@ -67,7 +67,11 @@ def value_of(expression: str):
         raise ValueError(f"bound in more than one section: {', '.join(sorted(unclear))}")
     if any(isinstance(node, ast.NamedExpr) for node in ast.walk(tree)):
         raise ValueError("assigns a value")
-    return eval(compile(tree, "<live>", "eval"), values)
+    value = eval(compile(tree, "<live>", "eval"), values)
+    typed = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    if isinstance(value, float | str) and value in [c for c in typed if type(c) in (float, str)]:
+        raise ValueError(f"is {value!r}, which stands in it")
+    return value
 
 
 def split_format(source: str) -> tuple[str, str]:

@@ -125,6 +125,11 @@ FAULTS = [
         ("page.md", "#!live 0.39", "no name of the example"),
     ),
     Fault(
+        "a figure typed beside a name",
+        on_page("live value", "live (value, 0.39)[1]"),
+        ("page.md", "(value, 0.39)[1]", "stands in it"),
+    ),
+    Fault(
         "a comparison that fails", in_block(PARITY), ("page.md", "check is not ok", "largest error")
     ),
     Fault("a failing cell", in_notebook("1 / 0"), ("lab.ipynb", "ZeroDivisionError", "1 / 0")),
