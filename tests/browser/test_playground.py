@@ -108,11 +108,11 @@ def address_of(state: dict) -> str:
 
 def agree(page, expected: dict[str, np.ndarray]) -> None:
     """The tables show this, or do so soon: what a click leads to counts a moment later."""
-    for _ in range(50):
+    for _ in range(500):
         wrong = difference(shown(page), expected)
         if not wrong:
             return
-        page.wait_for_timeout(100)
+        page.wait_for_timeout(10)
     raise AssertionError(wrong)
 
 
