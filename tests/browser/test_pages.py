@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from accessible import OF_COLOURS, violations
+from served import SITE
 
 ROOT = Path(__file__).parents[2]
 SLUGS = sorted(
@@ -40,8 +41,18 @@ def check_in_the_dark(watched):
 def test_page(page, view, watch):
     watched = watch(VIEWS[view])
     check(watched, page, VIEWS[view])
-    if view == "screen" and page in SLUGS:  # the other language has the same elements
+    if view == "screen" and page in SLUGS:  # the other language has the same elements and styles
         check_in_the_dark(watched)
+
+
+def test_languages_have_the_same_styles_and_scripts():
+    """So that what depends on no words can be looked at in one of them."""
+    ours, theirs = (
+        {path.name: path.read_bytes() for path in (SITE / assets).glob("**/*.[cj]s*")}
+        for assets in ("assets", "en/assets")
+    )
+    assert len(ours) > 10
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("view", VIEWS)
