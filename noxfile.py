@@ -41,19 +41,22 @@ def serve(session: nox.Session) -> None:
     python(session, "docs/serve.py", *session.posargs)
 
 
+SIDE_BY_SIDE = ("--numprocesses=auto", "--maxprocesses=4")
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run every test; those of the site read what `docs` built."""
     # A file stays in one process: what its tests share is made once.
-    side_by_side = ("--numprocesses=auto", "--maxprocesses=4", "--dist=loadfile")
-    python(session, "-m", "pytest", *side_by_side, *session.posargs)
+    python(session, "-m", "pytest", *SIDE_BY_SIDE, "--dist=loadfile", *session.posargs)
 
 
 @nox.session
 def browser(session: nox.Session) -> None:
     """Open every page that `docs` built in a real Chromium, which has to be installed."""
-    # One after the other: Chromium itself keeps two cores busy.
-    python(session, "-m", "pytest", "tests/browser", *session.posargs)
+    # A process that has nothing left to do takes over tests of another: some files take minutes.
+    command = ("-m", "pytest", *SIDE_BY_SIDE, "--dist=worksteal", "tests/browser")
+    python(session, *command, *session.posargs)
 
 
 @nox.session

@@ -6,6 +6,8 @@ RULES = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
     "resultTypes": ["violations"],  # else it describes all that is right as well
 }
+# The rules that look at colours: in another scheme, the same page can break no others.
+OF_COLOURS = {**RULES, "runOnly": ["color-contrast", "link-in-text-block"]}
 
 # What fades in has a colour of its own at every moment: the last one counts.
 AT_REST = """async () => {
@@ -16,9 +18,9 @@ AT_REST = """async () => {
 }"""
 
 
-def violations(page) -> str:
+def violations(page, rules=RULES) -> str:
     """A report of the rules that a page violates; empty if there are none."""
     page.emulate_media(reduced_motion="reduce")  # nothing new starts to fade, as under the mouse
     page.evaluate(AT_REST)
-    results = Axe().run(page, options=RULES)
+    results = Axe().run(page, options=rules)
     return results.generate_report() if results.violations_count else ""

@@ -8,14 +8,15 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from accessible import violations
+from accessible import OF_COLOURS, violations
+from served import SITE
 
 ROOT = Path(__file__).parents[2]
 SLUGS = sorted(
     "" if page.stem == "index" else f"{page.stem}/" for page in (ROOT / "docs/id").iterdir()
 )
 PAGES = [prefix + slug for prefix in ("", "en/") for slug in SLUGS]
-VIEWS = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (360, "light")}
+VIEWS = {"screen": 1280, "phone": 360}
 
 
 def check(watched, page, width):
@@ -27,26 +28,47 @@ def check(watched, page, width):
     assert watched.foreign == []
 
 
+def check_in_the_dark(watched):
+    """What is open can be read in the dark as well."""
+    watched.page.locator("#__palette_1").dispatch_event("click")  # nothing is then in focus
+    watched.page.locator("body[data-md-color-scheme=slate]").wait_for()
+    assert violations(watched.page, OF_COLOURS) == ""
+    assert watched.errors == []
+
+
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("page", PAGES)
 def test_page(page, view, watch):
-    width, scheme = VIEWS[view]
-    check(watch(width, scheme), page, width)
+    watched = watch(VIEWS[view])
+    check(watched, page, VIEWS[view])
+    if view == "screen" and page in SLUGS:  # the other language has the same elements and styles
+        check_in_the_dark(watched)
+
+
+def test_languages_have_the_same_styles_and_scripts():
+    """So that what depends on no words can be looked at in one of them."""
+    ours, theirs = (
+        {path.name: path.read_bytes() for path in (SITE / assets).glob("**/*.[cj]s*")}
+        for assets in ("assets", "en/assets")
+    )
+    assert len(ours) > 10
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_not_found(view, watch, root_address):
-    width, scheme = VIEWS[view]
-    check(watch(width, scheme, at=root_address), "404.html", width)
+    watched = watch(VIEWS[view], at=root_address)
+    check(watched, "404.html", VIEWS[view])
+    check_in_the_dark(watched)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_language_link_leads_to_the_same_page_and_back(page, watch):
-    opened = watch().open(page)
+@pytest.mark.parametrize("slug", SLUGS)
+def test_language_link_leads_to_the_same_page_and_back(slug, watch):
+    opened = watch().open(slug)
     start = opened.url
-    language = opened.locator("html").get_attribute("lang")
     opened.locator("a.language").click()
-    assert opened.locator("html").get_attribute("lang") != language
+    assert opened.url.endswith(f"/en/{slug}")
+    assert opened.locator("html").get_attribute("lang") == "en"
     opened.locator("a.language").click()
     assert opened.url == start
 
@@ -77,26 +99,30 @@ def test_search(page, words, found, watch):
 COPY = "button.md-clipboard, button[data-md-type=copy]"
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_copied_code_runs_as_it_is(page, watch):
+@pytest.mark.parametrize("slug", SLUGS)
+def test_copied_code_runs_as_it_is(slug, watch):
     """Without prompts, numbers of lines or marks: the blocks of a page, one after the other."""
+    is_notebook = not (ROOT / f"docs/id/{slug.strip('/') or 'index'}.md").exists()
+    for page in (slug, f"en/{slug}"):
+        code, shown = copied(page, watch)
+        printed = printed_by(code, is_notebook)
+        if not is_notebook:  # there, a cell also shows the value of its last line
+            assert printed == shown, page
+
+
+def copied(page, watch) -> tuple[str, str]:
+    """What the buttons of a page copy, and the output that it shows."""
     opened = watch(permissions=["clipboard-read", "clipboard-write"]).open(page)
     opened.evaluate(
         "for (const details of document.querySelectorAll('details')) details.open = true"
     )
-    blocks = opened.locator(".language-python.highlight > pre")
     copies = []
-    for block in blocks.all():
+    for block in opened.locator(".language-python.highlight > pre").all():
         block.locator(COPY).press("Enter")  # faster than the mouse, which has a test of its own
         copies.append(opened.evaluate("navigator.clipboard.readText()"))
-        assert lines(copies[-1]) == lines(block.locator("code").text_content())
-    is_notebook = not (
-        ROOT / f"docs/id/{page.removeprefix('en/').strip('/') or 'index'}.md"
-    ).exists()
-    printed = printed_by("\n".join(copies), is_notebook)
-    if not is_notebook:  # there, a cell also shows the value of its last line
-        shown = opened.locator(".language-text.highlight:visible code").all_text_contents()
-        assert printed == "".join(shown)
+        assert lines(copies[-1]) == lines(block.locator("code").text_content()), page
+    shown = opened.locator(".language-text.highlight:visible code").all_text_contents()
+    return "\n".join(copies), "".join(shown)
 
 
 def test_copy_button_is_there_for_the_mouse(watch):
