@@ -94,7 +94,7 @@ def build(out: Path, on_unfinished: Callable[[list[str]], None] | None = None) -
 def make_pages(scratch: Path, pages: Iterable[str], job: Callable[..., None], *arguments) -> None:
     """Run the examples, make their pages in each language, hold one against the other."""
     shown = {page: example_of(page) for page in sorted(pages) if example_of(page).exists()}
-    preload()
+    import_torch()
     problem = outcome(*start(run_and_make, shown, scratch, job, *arguments))
     if (at := scratch / AT).exists():  # its example has taken the process along
         problem = f"{at.read_text('utf-8')}: {problem}"
@@ -107,11 +107,14 @@ def run_and_make(shown: dict[str, Path], scratch: Path, job, *arguments) -> list
     os.chdir(ROOT)
     by_itself = start(alone.run_examples, shown.values(), scratch)
     failed = run_examples(shown, scratch)
+    preload()  # here, so that the examples do not wait for it
     problem = outcome(*by_itself)
     if failed or problem:
         return failed or [problem]  # where a section fails, its line is enough
-    running = {name: start(make_language, name, scratch, job, *arguments) for name in WORDS}
-    problems = {name: outcome(*process) for name, process in running.items()}
+    with tempfile.TemporaryDirectory() as sockets:  # of the notebooks' kernels
+        os.environ["JUPYTER_RUNTIME_DIR"] = sockets
+        jobs = {name: start(make_language, name, scratch, job, *arguments) for name in WORDS}
+        problems = {name: outcome(*process) for name, process in jobs.items()}
     return [f"{name}: {problem}" for name, problem in problems.items() if problem]
 
 
@@ -160,7 +163,7 @@ def refuse(problems: list[str]) -> None:
 @contextmanager
 def parity_matrix(scratch: Path) -> Iterator[None]:
     """Compute the parity matrix once, beside the languages; their pages wait for it."""
-    preload()
+    import_torch()
     process = PROCESSES.Process(target=run_matrix, args=(scratch,), daemon=True)
     process.start()
     try:
@@ -220,8 +223,18 @@ def outcome(process: Process, pipe: Connection) -> str:
 
 
 @cache
+def import_torch() -> None:
+    """Import once what the examples need: a forked process has it already."""
+    import torch._dynamo
+
+    torch.set_num_threads(1)  # the same sums on every machine; and the languages share its cores
+    gc.freeze()  # forks share this memory until something writes to it, as the collector would
+
+
+@cache
 def preload() -> None:
-    """Import once what every language needs: a forked process has it already."""
+    """Import once what every language needs."""
+    import_torch()
     for name in (
         "ipykernel.kernelspec",
         "material.plugins.search.plugin",
@@ -231,14 +244,10 @@ def preload() -> None:
         "mkdocstrings_handlers.python",
         "nbconvert.preprocessors",
         "pymdownx.blocks.caption",
-        "torch._dynamo",
     ):
         importlib.import_module(name)
     once.preload()
-    import torch
-
-    torch.set_num_threads(1)  # the same sums on every machine; and the languages share its cores
-    gc.freeze()  # forks share this memory until something writes to it, as the collector would
+    gc.freeze()
 
 
 def make_language(language: str, scratch: Path, job: Callable[..., None], *arguments) -> None:
@@ -251,12 +260,8 @@ def load_config(language: str, scratch: Path):
     from mkdocs.config import load_config
 
     prefix = "" if language == DEFAULT else f"{language}/"
-    profile = scratch / f"ipython-{language}/profile_default"
-    profile.mkdir(parents=True)
-    quiet = (
-        '{"IPKernelApp": {"log_level": 40}}'  # it warns of its port, which only this machine sees
-    )
-    (profile / "ipython_kernel_config.json").write_text(quiet)
+    jupyter = scratch / f"jupyter-{language}"
+    jupyter.mkdir()
     os.environ.update(
         SITE_LANGUAGE=language,
         DOCS_DIR=str(DOCS / language),
@@ -266,9 +271,9 @@ def load_config(language: str, scratch: Path):
         OMP_NUM_THREADS="1",
         # The notebook's kernel: this project's mha, nobody's settings.
         PYTHONPATH=str(ROOT),
-        JUPYTER_CONFIG_DIR=str(scratch / "no-jupyter-config"),
+        JUPYTER_CONFIG_DIR=str(jupyter),
         JUPYTER_PLATFORM_DIRS="1",
-        IPYTHONDIR=str(profile.parent),
+        IPYTHONDIR=str(jupyter),
     )
     os.chdir(ROOT)
     return load_config(str(ROOT / "mkdocs.yml"), strict=True)

@@ -30,6 +30,7 @@ from build import (
     build,
     make_pages,
     parity_matrix,
+    preload,
     scratch_folder,
     source_checks,
 )
@@ -54,6 +55,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the files' server ends, too
     changed = changes()
     next(changed)  # from here on no change is missed
+    preload()  # here, and not in each build
     whole = attempt(build, out, remind)
     out.mkdir(exist_ok=True)
     server = [sys.executable, "-m", "http.server", f"{port}", "--bind", "127.0.0.1", "-d", f"{out}"]

@@ -9,6 +9,7 @@ the page it can be opened without a script, in Jupyter with the triangle beside 
 
 import io
 import json
+import os
 import re
 import zipfile
 from html import escape
@@ -25,14 +26,26 @@ from words import WORDS, writer
 
 ROOT = Path(__file__).parents[2]
 
+KERNELS = {
+    # Their sockets are files: a port may be taken by others between its choice and its use.
+    "KernelManager": {"transport": "ipc"},
+    # A kernel has nothing to put away; to wait until it has taken its leave takes seconds at times.
+    "NotebookClient": {"shutdown_kernel": "immediate"},
+}
 # On a busy machine a kernel sends what a cell prints in pieces: a page shows them as one.
-NotebookClient.coalesce_streams.default_value = True
-# A kernel has nothing to put away; to wait until it has taken its leave takes seconds at times.
-NotebookClient.shutdown_kernel.default_value = "immediate"
+NotebookClient.coalesce_streams.default_value = True  # no setting of nbconvert's
 
 _HEADINGS = ("h1", "h2", "h3", "h4")
 _BOXES = {"right": "success", "wrong": "failure", "open": "quote"}  # Material's boxes
 _LINK = re.compile(r"(?P<page>[\w-]+\.(?:md|ipynb))(?P<anchor>#[\w-]+)?")
+
+
+def on_config(config):
+    """Say to nbconvert how to run notebooks, as its users do."""
+    sockets = Path(os.environ["JUPYTER_RUNTIME_DIR"], config.theme["language"])
+    settings = {**KERNELS, "KernelManager": {**KERNELS["KernelManager"], "ip": str(sockets)}}
+    file = Path(os.environ["JUPYTER_CONFIG_DIR"], "jupyter_nbconvert_config.json")
+    file.write_text(json.dumps(settings), "utf-8")
 
 
 def on_page_markdown(markdown, page, config, files):

@@ -189,6 +189,21 @@ def test_what_is_printed_slowly_is_one_block(project):
     assert [block.text for block in soup.select(".language-text code")] == ["ab\n"]
 
 
+ASKS_FOR_ITS_SOCKETS = """
+import json, os, ipykernel
+connection = json.load(open(ipykernel.get_connection_file()))
+print(connection["transport"], os.path.exists(f"{connection['ip']}-{connection['shell_port']}"))
+"""
+
+
+def test_kernels_take_no_ports(project):
+    """A port that was free may be taken by the other language's kernel a moment later."""
+    project.add_notebook(ASKS_FOR_ITS_SOCKETS)
+    assert project.build().returncode == 0
+    for prefix in ("", "en/"):
+        assert "ipc True\n" in (project.site / prefix / "lab/index.html").read_text("utf-8")
+
+
 def test_headings_take_their_id_and_make_the_contents(page):
     rest = '<h2 id="Y"><a id="own"></a>Sendiri<a class="anchor-link">¶</a></h2>'
     deep = '<h3 id="Z"><a id="deep"></a>Dalam<a class="anchor-link">¶</a></h3>'
