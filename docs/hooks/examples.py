@@ -23,6 +23,10 @@ def on_config(config):
     markdown_exec.formatters["python"] = partial(
         markdown_exec.base_format, language="python", run=run_block
     )
+    # It makes a new Markdown for each block, which here becomes code and output and no more.
+    markdown_exec.markdown_config.save(
+        ["pymdownx.highlight", "pymdownx.superfences"], config.mdx_configs
+    )
 
 
 def on_page_markdown(markdown, page, config, files):

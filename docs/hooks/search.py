@@ -55,8 +55,9 @@ def related(text: str) -> list[str]:
     """Forms of the words in a piece of HTML that are no beginning of one another."""
     plain = unescape(re.sub(r"<pre>.*?</pre>|<[^>]+>", " ", text, flags=re.DOTALL))
     words = set(re.findall(r"[a-z]{4,}", plain.lower()))
+    beginnings = {word[:length] for word in words for length in range(4, len(word) + 1)}
     found = {form for word in words if (root := stem(word)) != word for form in forms(root)}
-    return sorted(form for form in found if not any(w.startswith(form) for w in words))
+    return sorted(found - beginnings)
 
 
 @cache
