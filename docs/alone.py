@@ -66,10 +66,13 @@ def _run(example: Path, printed: Path, without: str = "") -> str:
     """Run a script in a process of its own; return what went wrong, or nothing."""
     process = PROCESSES.Process(target=_run_quietly, args=(example, printed, without))
     process.start()
-    process.join(SECONDS)
-    if process.exitcode is None:
-        process.kill()
+    try:
+        process.join(SECONDS)
+        ended = not process.is_alive()
+    finally:
+        process.kill()  # also where the build itself is told to end
         process.join()
+    if not ended:
         return f"comes to no end after {SECONDS:g} s"
     errors = printed.with_suffix(".err").read_text("utf-8", errors="replace")
     return f"ends with exit code {process.exitcode}\n{errors}" if process.exitcode else ""

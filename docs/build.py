@@ -119,13 +119,14 @@ def run_and_make(shown: dict[str, Path], scratch: Path, job, *arguments) -> list
 
 
 def run_examples(shown: dict[str, Path], scratch: Path) -> list[str]:
-    """Run the examples of these pages in this process; return which of them fail."""
-    runs = {}
+    """Run the examples of these pages in this process, up to one that fails."""
     for page, example in shown.items():
         (scratch / AT).write_text(page, "utf-8")
-        runs[page] = sections.run(example)
-    (scratch / AT).unlink(missing_ok=True)
-    return [f"{page}: {run.error}" for page, run in runs.items() if run.error]
+        error = sections.run(example).error
+        (scratch / AT).unlink()
+        if error:
+            return [f"{page}: {error}"]
+    return []
 
 
 def unfit(out: Path) -> list[str]:

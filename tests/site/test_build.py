@@ -9,7 +9,7 @@ import time
 
 import build
 import pytest
-from faults import FAULTS, LIST
+from faults import FAULTS, LIST, in_block
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
@@ -41,6 +41,29 @@ def test_build_killed_half_way(project):
     assert (project.site / "index.html").read_text() == "the old site"
     assert project.build().returncode == 0
     assert "Kata demi kata" in (project.site / "index.html").read_text()
+
+
+NEVER_ENDS = """
+import os
+with open("{}", "a") as file:
+    print(os.getpid(), file=file, flush=True)
+while True: pass"""
+
+
+def test_build_told_to_end_leaves_no_process(project):
+    notes = project.root / "running"
+    in_block(NEVER_ENDS.format(notes))(project)
+    process, deadline = project.start(), time.monotonic() + 60
+    while not notes.exists() or len(notes.read_text().split()) < 2:  # for the page, and by itself
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGTERM)
+    process.join(20)
+    assert process.exitcode == 143
+    for number in map(int, notes.read_text().split()):
+        with pytest.raises(ProcessLookupError):
+            os.kill(number, 0)
+    assert not list(project.root.glob(".site-*"))
 
 
 def test_sound_project_is_built_and_replaces_the_old_site(project):
