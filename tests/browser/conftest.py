@@ -17,8 +17,6 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # Or each window loads two pages of Chromium's own, for what drops down from its address bar.
-    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup",
 ]
 
 
