@@ -14,6 +14,7 @@ from pathlib import Path
 
 from places import html_of
 from progress import SECONDS
+from sections import forget_mha
 from site_checks import Finished
 from words import WORDS
 
@@ -93,8 +94,7 @@ def run(script: Path, printed: Path, *arguments: str) -> None:
     os.dup2(sys.stdout.fileno(), 1)  # for what does not go through Python's print
     os.chdir(printed.parent)
     sys.argv = [str(script), *arguments]
-    for name in [name for name in sys.modules if name.partition(".")[0] == "mha"]:
-        del sys.modules[name]
+    forget_mha()
     atexit._clear()  # what the parent has to do at its end is not for this process
     runpy.run_path(str(script), run_name="__main__")
     atexit._run_exitfuncs()

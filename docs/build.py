@@ -107,7 +107,8 @@ def run_and_make(shown: dict[str, Path], scratch: Path, job, *arguments) -> list
     os.chdir(ROOT)
     by_itself = start(alone.run_examples, shown.values(), scratch)
     failed = run_examples(shown, scratch)
-    preload()  # here, so that the examples do not wait for it
+    if not failed:
+        preload()  # here, so that the examples do not wait for it
     problem = outcome(*by_itself)
     if failed or problem:
         return failed or [problem]  # where a section fails, its line is enough

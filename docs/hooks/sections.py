@@ -44,6 +44,7 @@ def run(example: Path) -> Run:
     """Run an example as Python runs a script, one section after the other."""
     done, parts = Run(), located(example)
     _reset_global_state()
+    forget_mha()
     sys.path.insert(0, str(EXAMPLES))  # as `python docs/examples/one_head.py` has it
     for name, (first, code) in parts.items():
         output = io.StringIO()
@@ -57,6 +58,12 @@ def run(example: Path) -> Run:
         done.printed[name] = output.getvalue()
     sys.path.remove(str(EXAMPLES))
     return done
+
+
+def forget_mha() -> None:
+    """Import `mha` anew: it may have changed since, on the disk or by what an example did to it."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mha"]:
+        del sys.modules[name]
 
 
 def sections(example: Path) -> dict[str, str]:
@@ -115,4 +122,4 @@ def _place(example: Path, error: BaseException, name: str) -> str:
     if isinstance(error, SyntaxError):
         lines.append(error.lineno)
     line = f":{lines[-1]}" if lines else ""
-    return f"{example.name}{line}, section {name or '–'}"
+    return f"{example.name}{line}, section {name}"

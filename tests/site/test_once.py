@@ -50,7 +50,7 @@ def on_config(config):
 def test_a_build_compiles_no_template_of_the_theme(project):
     (project.root / "docs/hooks/csp.py").write_text(STOPS_AT_COMPILATION)
     done = project.build()
-    assert "compiles" not in done.stderr, done.stderr
+    assert done.returncode == 0, done.stderr
 
 
 def test_style_sheet_is_read_once():

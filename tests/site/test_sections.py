@@ -184,6 +184,14 @@ def test_example_runs_once_for_all_languages(example):
     assert current.page.values is first
 
 
+def test_no_example_changes_mha_for_another(example):
+    other = example.with_name("other.py")
+    call = "import mha\nx = float(mha.softmax([0.0, 0.0])[0])"
+    example.write_text(EXAMPLE.replace("x = 0.5", f"{call}\nmha.softmax = lambda _: [0.39]"))
+    other.write_text(EXAMPLE.replace("x = 0.5", call))
+    assert [sections.run(script).values["x"] for script in (example, other)] == [0.5, 0.5]
+
+
 def test_example_starts_from_a_known_state(example):
     np.set_printoptions(precision=1)
     torch.set_default_dtype(torch.float64)
