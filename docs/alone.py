@@ -1,20 +1,25 @@
-"""Each example runs once by itself, as a reader runs it: what it prints is what its page shows.
+"""Each example runs once by itself, as a reader runs it: its page shows the same.
 
-The blocks of the pages share a process, in which one example could change another's numbers.
+For the pages all run in one process, in which one example could change another's numbers.
 """
 
 import ast
 import atexit
+import hashlib
+import json
 import multiprocessing
 import os
+import random
 import runpy
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
+import sections
 from places import html_of
 from progress import SECONDS
-from sections import forget_mha
 from site_checks import Finished
 from words import WORDS
 
@@ -23,7 +28,7 @@ WITH_NUMPY_ALONE = {"numpy", "mha", *sys.stdlib_module_names}
 
 
 def run_examples(examples: Iterable[Path], scratch: Path) -> list[str]:
-    """Lay what they print into the scratch folder; return what went wrong.
+    """Lay what they print and compute into the scratch folder; return what went wrong.
 
     Of those that get on without torch, a file NAME.numpy says so.
     """
@@ -35,6 +40,47 @@ def run_examples(examples: Iterable[Path], scratch: Path) -> list[str]:
         elif problem := _run(example, printed):
             problems.append(f"{example.name}, run by itself, {problem}")
     return problems
+
+
+def other_values(examples: dict[str, Path], scratch: Path) -> list[str]:
+    """Where an example has computed anything else for its page than by itself."""
+    problems = []
+    for page, example in examples.items():
+        found = values(sections.run(example).values)
+        by_itself = json.loads((scratch / f"{example.stem}.json").read_text("utf-8"))
+        problems += [
+            f"{page}: {name} has another value when {example.name} runs by itself: no seed?"
+            for name, value in by_itself.items()
+            if value != found.get(name)
+        ]
+    return problems
+
+
+def values(names: dict[str, object]) -> dict[str, str]:
+    """What the names of a script stand for, short enough to be compared."""
+    return {name: _short(value) for name, value in names.items() if not name.startswith("_")}
+
+
+def _short(value) -> str:
+    """The same text for the same numbers and texts, and for what holds them."""
+    if isinstance(value, type | ModuleType):
+        return value.__name__
+    if hasattr(value, "state_dict"):  # a layer is its parameters
+        value = value.state_dict()
+    elif hasattr(value, "detach"):
+        value = value.detach()
+        value = (value if value.itemsize > 2 else value.float()).numpy()  # which has no bfloat16
+    elif hasattr(value, "__dict__") and not callable(value):
+        value = vars(value)
+    if isinstance(value, dict):
+        return str({_short(key): _short(item) for key, item in value.items()})
+    if isinstance(value, list | tuple):
+        return str([_short(item) for item in value])
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        digest = hashlib.sha256(value.tobytes()).hexdigest()[:9]
+        return f"{value.dtype} {value.shape} {digest}"
+    known = value is None or isinstance(value, int | float | complex | str | bytes | np.generic)
+    return repr(value) if known else type(value).__name__
 
 
 def differences(examples: dict[str, Path], scratch: Path) -> list[str]:
@@ -76,7 +122,9 @@ def _run(example: Path, printed: Path, without: str = "") -> str:
     if not ended:
         return f"comes to no end after {SECONDS:g} s"
     errors = printed.with_suffix(".err").read_text("utf-8", errors="replace")
-    return f"ends with exit code {process.exitcode}\n{errors}" if process.exitcode else ""
+    if process.exitcode or not printed.with_suffix(".json").exists():  # it may call sys.exit()
+        return f"ends with exit code {process.exitcode}\n{errors}"
+    return ""
 
 
 def _run_quietly(example: Path, printed: Path, without: str) -> None:
@@ -85,16 +133,24 @@ def _run_quietly(example: Path, printed: Path, without: str) -> None:
     os.dup2(sys.stderr.fileno(), 2)
     if without:
         sys.modules[without] = None
-    run(example, printed)
+    else:
+        import torch
+
+        torch.seed()
+    random.seed()  # to anything: an example whose numbers are to stay has a seed of its own
+    np.random.seed()
+    found = values(run(example, printed))
+    printed.with_suffix(".json").write_text(json.dumps(found), "utf-8")
 
 
-def run(script: Path, printed: Path, *arguments: str) -> None:
-    """Do in this process what `python` does, with its output in a file."""
+def run(script: Path, printed: Path, *arguments: str) -> dict[str, object]:
+    """Do here what `python` does, with its output in a file; return the names it binds."""
     sys.stdout = printed.open("w", encoding="utf-8")
     os.dup2(sys.stdout.fileno(), 1)  # for what does not go through Python's print
     os.chdir(printed.parent)
     sys.argv = [str(script), *arguments]
-    forget_mha()
+    sections.forget_mha()
     atexit._clear()  # what the parent has to do at its end is not for this process
-    runpy.run_path(str(script), run_name="__main__")
+    names = runpy.run_path(str(script), run_name="__main__")
     atexit._run_exitfuncs()
+    return names

@@ -112,6 +112,8 @@ def run_and_make(shown: dict[str, Path], scratch: Path, job, *arguments) -> list
     problem = outcome(*by_itself)
     if failed or problem:
         return failed or [problem]  # where a section fails, its line is enough
+    if others := alone.other_values(shown, scratch):
+        return others
     with tempfile.TemporaryDirectory() as sockets:  # of the notebooks' kernels
         os.environ["JUPYTER_RUNTIME_DIR"] = sockets
         jobs = {name: start(make_language, name, scratch, job, *arguments) for name in WORDS}

@@ -1,12 +1,11 @@
 """Each page's code to take along: as a script, as a notebook, and the package that both import."""
 
+import json
 import re
 from pathlib import Path
 
-import nbformat
 import source_checks
 from mkdocs.utils import get_relative_url
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, writes
 from notebook import bundle, package
 from places import example_of
 from sections import sections
@@ -14,6 +13,7 @@ from words import DEFAULT, WORDS, prefix
 
 INCLUDE = re.compile(r'--8<-- "[\w.]+:(?P<section>[\w-]+)"')
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+FORMAT = {"nbformat": 4, "nbformat_minor": 5}
 
 
 def on_page_markdown(markdown, page, config, files):
@@ -23,12 +23,11 @@ def on_page_markdown(markdown, page, config, files):
         parts, target = sections(example), Path(page.file.abs_dest_path).parent
         target.mkdir(parents=True, exist_ok=True)
         (target / example.name).write_text(script(parts), "utf-8")
-        cells = notebook_cells(
-            markdown, parts, page.meta.get("description", ""), page.canonical_url
-        )
-        notebook = new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
-        nbformat.validate(notebook)
-        (target / f"{example.stem}.ipynb").write_text(writes(notebook) + "\n", "utf-8")
+        about = page.meta.get("description", "")
+        cells = notebook_cells(markdown, parts, about, page.canonical_url)
+        notebook = {"cells": cells, "metadata": {"kernelspec": KERNEL}, **FORMAT}
+        text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True)
+        (target / f"{example.stem}.ipynb").write_text(text + "\n", "utf-8")
 
 
 def on_page_content(html, page, config, files):
@@ -72,6 +71,14 @@ def notebook_cells(markdown: str, parts: dict[str, str], about: str, address: st
             title = re.sub(r"^#+ | *\{ *#[\w-]+ *\}\s*$", "", heading["line"])
             text = f"{'#' * heading['level']} [{title}]({address}#{heading['id']})"
             text += f"\n\n{about}" if heading["level"] == 1 else ""
-            cells.append(new_markdown_cell(text, id=f"about-{heading['id']}"))
-        cells += [new_code_cell(parts[name].strip("\n"), id=name) for name in names]
+            cells.append(cell("markdown", f"about-{heading['id']}", text))
+        for name in names:
+            code = cell("code", name, parts[name].strip("\n"))
+            cells.append({**code, "execution_count": None, "outputs": []})
     return cells
+
+
+def cell(kind: str, name: str, text: str) -> dict:
+    """What every cell of a notebook has."""
+    source = text.splitlines(keepends=True)
+    return {"cell_type": kind, "id": name, "metadata": {}, "source": source}

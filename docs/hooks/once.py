@@ -1,4 +1,4 @@
-"""What the theme's files mean: understood once, before the processes of the languages fork."""
+"""What every page needs is understood once, before the processes of the languages fork."""
 
 from contextlib import suppress
 from functools import cache
@@ -10,6 +10,7 @@ from jinja2 import TemplateAssertionError
 from jinja2.bccache import Bucket, BytecodeCache
 from mkdocs.theme import Theme
 from places import DOCS
+from pygments.lexers import get_lexer_by_name
 
 _TEMPLATES = ("404.html", "base.html", "main.html", "partials/")
 
@@ -38,7 +39,8 @@ def rules(css: str) -> list:
 
 
 def preload() -> None:
-    """Read what every page needs."""
+    """Read the theme's style sheets and templates, and how Python is coloured."""
+    get_lexer_by_name("python")
     for path in Path(material.__file__).parent.glob("templates/assets/stylesheets/*.css"):
         rules(path.read_text("utf-8"))
     env = Theme(name="material", custom_dir=str(DOCS / "theme")).get_env()

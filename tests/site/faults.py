@@ -84,7 +84,9 @@ FAULTS = [
         "`sys.exit(0)` in a block", in_block("import sys; sys.exit(0)"), ("page.py", "SystemExit")
     ),
     Fault(
-        "a block without end", in_block("while True: pass"), ("page.md", "no end after", "first")
+        "a block without end",
+        in_block("import time; time.sleep(9999)"),
+        ("page.md", "no end after", "first"),
     ),
     Fault("a missing section", on_page("page.py:first", "page.py:gone"), ("page.md", "gone")),
     Fault(
@@ -108,6 +110,11 @@ FAULTS = [
         "random numbers without a seed",
         in_block("import numpy as np; print(np.random.rand())"),
         ("page.md", "prints"),
+    ),
+    Fault(
+        "a random number that is not printed, and could stand in a sentence",
+        in_block("import numpy as np; drawn = np.random.rand()"),
+        ("page.md: drawn", "page.py", "no seed?"),
     ),
     Fault(
         "a Python block that is not executed",
@@ -134,7 +141,11 @@ FAULTS = [
     ),
     Fault("a failing cell", in_notebook("1 / 0"), ("lab.ipynb", "ZeroDivisionError", "1 / 0")),
     Fault("a kernel that dies", in_notebook("import os; os._exit(1)"), ("lab.ipynb", "died")),
-    Fault("a cell without end", in_notebook("while True: pass"), ("lab.ipynb", "no end after")),
+    Fault(
+        "a cell without end",
+        in_notebook("import time; time.sleep(9999)"),
+        ("lab.ipynb", "no end after"),
+    ),
     Fault(
         "an exercise that is solved already",
         in_notebook('from mha.exercises import check\ncheck("scale", 1 / 8)'),

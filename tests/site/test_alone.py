@@ -1,7 +1,11 @@
 """Each example runs by itself, and its page has to show what it prints."""
 
 import alone
+import numpy as np
 import pytest
+import torch
+
+from mha.show import WeightTable
 
 
 @pytest.fixture
@@ -30,6 +34,7 @@ def test_output_lies_in_a_file(example):
     [
         ("1 / 0", ["ends with exit code 1\n", "some_page.py", "ZeroDivisionError"]),
         ("raise SystemExit(3)", ["ends with exit code 3\n"]),
+        ("import sys\nsys.exit()\nprint(1)", ["ends with exit code 0\n"]),
         ("import torch\nimport os\nos._exit(4)", ["ends with exit code 4\n"]),
         ("print(", ["ends with exit code 1\n", "SyntaxError"]),
         ("while True: pass", ["comes to no end after 0.5 s"]),
@@ -92,3 +97,61 @@ def test_a_script_run_for_the_build_says_aloud_why_it_fails(example, capfd):
     process.join()
     assert process.exitcode == 1
     assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+VALUE = """# --8<-- [start:first]
+import numpy as np
+value = np.euler_gamma
+# --8<-- [end:first]
+"""
+
+
+@pytest.mark.parametrize(("changed", "problems"), [(np.euler_gamma, 0), (0.5, 1)])
+def test_value_that_an_earlier_example_has_changed(changed, problems, example, monkeypatch):
+    example.write_text(VALUE)
+    assert alone.run_examples([example], example.parent) == []
+    monkeypatch.setattr(np, "euler_gamma", changed)
+    found = alone.other_values({"some-page.md": example}, example.parent)
+    message = "some-page.md: value has another value when some_page.py runs by itself: no seed?"
+    assert found == [message] * problems
+
+
+def layer(bias: float) -> torch.nn.Linear:
+    """One with equal numbers."""
+    made = torch.nn.Linear(2, 2)
+    for parameter in made.parameters():
+        torch.nn.init.constant_(parameter, bias)
+    return made
+
+
+SINGLE = np.float32([0.25, 0.75])
+
+
+@pytest.mark.parametrize(
+    ("one", "same", "other"),
+    [
+        (0.5, 0.5, np.nextafter(0.5, 1).item()),
+        (1, 1, 1.0),
+        ("a", "a", "b"),
+        (None, None, 0),
+        (SINGLE, SINGLE.copy(), SINGLE.astype(float)),
+        (SINGLE, SINGLE.copy(), SINGLE[None]),
+        (SINGLE, SINGLE.copy(), np.nextafter(SINGLE, np.float32(1))),
+        (np.float32(0.5), np.float32(0.5), np.float64(0.5)),
+        (torch.ones(2), torch.ones(2, requires_grad=True), torch.zeros(2)),
+        (torch.ones(2).bfloat16(), torch.ones(2).bfloat16(), torch.zeros(2).bfloat16()),
+        (torch.tensor([True]), torch.tensor([True]), torch.tensor([False])),
+        ([1, (2, {"a": SINGLE})], [1, (2, {"a": SINGLE.copy()})], [1, (2, {"a": -SINGLE})]),
+        (layer(0.5), layer(0.5), layer(0.25)),
+        (WeightTable([[0.5]]), WeightTable([[0.5]]), WeightTable([[0.25]])),
+        (torch.nn, torch.nn, torch),
+        (torch.nn.Linear, torch.nn.Linear, torch.nn.Module),
+    ],
+)
+def test_values_are_told_apart(one, same, other):
+    told = [alone.values({"x": value}) for value in (one, same, other)]
+    assert told[0] == told[1] != told[2]
+
+
+def test_names_that_are_thrown_away_may_differ():
+    assert alone.values({"_": 0.5, "__name__": "x"}) == {}
