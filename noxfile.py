@@ -1,6 +1,5 @@
 """What can be done here: `nox -l` lists it. All sessions share one environment, .nox/env."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -12,7 +11,7 @@ nox.options.sessions = ["docs", "tests", "lint"]
 
 GROUPS = ("docs", "test", "browser", "dev")
 ENVIRONMENT = Path(".nox/env").absolute()
-PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+PYTHON = ENVIRONMENT / "bin/python"
 
 
 def python(session: nox.Session, *command: str) -> None:

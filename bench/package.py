@@ -66,7 +66,7 @@ def backward(way, x) -> None:
 STEPS = {"forward": forward, "forward + backward": backward}
 
 
-def turns(step, x, **ways) -> dict:
+def turns(step, x, ways: dict) -> dict:
     """Seconds of one step of each way."""
     return in_turns({name: timed(partial(step, way, x)) for name, way in ways.items()})
 
@@ -101,7 +101,7 @@ def output():
                 ways = without_weights(size, causal)
                 if step != "forward":
                     del ways["torch, eval"]
-                found = turns(STEPS[step], x, **ways)
+                found = turns(STEPS[step], x, ways)
                 mask = "causal" if causal else "none"
                 named = {"mask": mask, "step": step, "size": size, **SECONDS}
                 yield from compare(found, {n: limits[n] for n in ways if n != "ours"}, **named)
@@ -123,7 +123,7 @@ def weights():
             limits = {"torch, train": limit}
             if step == "forward" and size[1] >= 1024:
                 limits["chapter"] = 0.75
-            found = turns(STEPS[step], x, **{n: ways[n] for n in ("ours", *limits)})
+            found = turns(STEPS[step], x, {n: ways[n] for n in ("ours", *limits)})
             yield from compare(found, limits, step=step, size=size, **SECONDS)
 
 
@@ -131,7 +131,7 @@ def tiny():
     """Four tokens, where every check counts."""
     size = 1, 4, 6, 2
     ways = without_weights(size, causal=False)
-    found = turns(forward, layers(size)[-1], ours=ways["ours"], floor=ways["floor"])
+    found = turns(forward, layers(size)[-1], {n: ways[n] for n in ("ours", "floor")})
     yield from compare(found, {"floor": 1.10}, step="forward", size=size, **SECONDS)
 
 
@@ -144,7 +144,7 @@ def growth():
         del ways["torch, train"]
         if T > TORCH_FITS:
             del ways["torch, eval"]
-        found = turns(forward, layers(size)[-1], **ways)
+        found = turns(forward, layers(size)[-1], ways)
         rows = list(compare(found, dict.fromkeys(list(ways)[1:]), T=T, size=size, **SECONDS))
         seconds["ours"].append(rows[0]["ours"])
         seconds["floor"].append(rows[0]["other"])

@@ -12,12 +12,11 @@ import website
 from timing import record
 
 GROUPS = {"package": package.PARTS, "site": website.PARTS, "visit": visit.PARTS}
-ON_REQUEST = (website.suite,)  # takes minutes
 
 
 def main() -> None:
-    """Measure what was asked for, or all that does not have to be asked for."""
-    parts = {part.__name__: [part] for part in (*chain(*GROUPS.values()), *ON_REQUEST)}
+    """Measure what was asked for, or all."""
+    parts = {part.__name__: [part] for part in chain(*GROUPS.values())}
     named = GROUPS | parts
     parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
     parser.add_argument("what", nargs="*", choices=[*named, []], help="of " + ", ".join(named))

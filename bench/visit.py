@@ -10,7 +10,6 @@ import shutil
 import statistics
 import sys
 import tempfile
-import threading
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,7 +18,7 @@ from timing import ROOT, SECONDS, cpu_and_wall
 
 sys.path.insert(0, str(ROOT / "tests/browser"))
 
-from conftest import CHROMIUM, FLAGS
+from served import CHROMIUM, FLAGS, serving
 
 PAGES = {"": 120_000, "two-heads/": 120_000, "lab/": 150_000}  # and their most bytes
 
@@ -65,15 +64,7 @@ class Compressing(http.server.SimpleHTTPRequestHandler):
 @contextlib.contextmanager
 def visitor(site: Path):
     """A function that opens a page as one who was never there, in Chromium."""
-
-    def handler(*arguments):
-        return Compressing(*arguments, directory=site)
-
-    with (
-        http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server,
-        sync_playwright() as playwright,
-    ):
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with serving(site, Compressing) as address, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
 
         def visit(path: str, slow: bool = False) -> dict:
@@ -86,7 +77,7 @@ def visitor(site: Path):
                 devtools.send("Network.enable")
                 devtools.send("Network.emulateNetworkConditions", {"offline": False, **SLOW})
                 devtools.send("Emulation.setCPUThrottlingRate", {"rate": SLOW_CPU})
-            page.goto(f"http://127.0.0.1:{server.server_port}/{path}", wait_until="networkidle")
+            page.goto(address + path, wait_until="networkidle")
             page.wait_for_timeout(1000)
             seen = page.evaluate("({shift: window.shift, painted: window.painted})")
             page.context.close()
@@ -94,7 +85,6 @@ def visitor(site: Path):
 
         yield visit
         chromium.close()
-        server.shutdown()
 
 
 @functools.cache

@@ -249,11 +249,4 @@ def wait_for(happened: Callable[[], bool], most: float = 180) -> None:
         time.sleep(0.01)
 
 
-def suite():
-    """Seconds of processor for `nox -s tests`, with the site built."""
-    cpu_and_wall([sys.executable, ROOT / "docs/build.py"])
-    cpu, _ = cpu_and_wall([sys.executable, "-m", "pytest", "--quiet"])
-    yield {"ours": cpu, "limit": 60.0, **SECONDS}
-
-
 PARTS = build, build_memory, pages, sphinx, serving

@@ -13,8 +13,9 @@ import random
 import runpy
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import is_dataclass
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import sections
@@ -23,7 +24,7 @@ from progress import SECONDS
 from site_checks import Finished
 from words import WORDS
 
-PROCESSES = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
+PROCESSES = multiprocessing.get_context("fork")
 WITH_NUMPY_ALONE = {"numpy", "mha", *sys.stdlib_module_names}
 
 
@@ -61,26 +62,29 @@ def values(names: dict[str, object]) -> dict[str, str]:
     return {name: _short(value) for name, value in names.items() if not name.startswith("_")}
 
 
-def _short(value) -> str:
-    """The same text for the same numbers and texts, and for what holds them."""
-    if isinstance(value, type | ModuleType):
-        return value.__name__
-    if hasattr(value, "state_dict"):  # a layer is its parameters
-        value = value.state_dict()
-    elif hasattr(value, "detach"):
-        value = value.detach()
-        value = (value if value.itemsize > 2 else value.float()).numpy()  # which has no bfloat16
-    elif hasattr(value, "__dict__") and not callable(value):
+def _short(value, depth: int = 6) -> str:
+    """The same text for the same numbers and texts, and for what holds them.
+
+    Of other kinds only the type is told: what cannot be read as numbers makes no build fail.
+    """
+    if (torch := sys.modules.get("torch")) and isinstance(value, torch.nn.Module):
+        value = value.state_dict()  # a layer is its parameters
+    elif torch and isinstance(value, torch.Tensor):
+        with suppress(Exception):  # sparse, without memory …
+            wide = value.detach() if value.itemsize > 2 else value.detach().float()  # bfloat16
+            value = wide.cpu().numpy()
+    elif is_dataclass(value) and not isinstance(value, type):
         value = vars(value)
-    if isinstance(value, dict):
-        return str({_short(key): _short(item) for key, item in value.items()})
-    if isinstance(value, list | tuple):
-        return str([_short(item) for item in value])
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         digest = hashlib.sha256(value.tobytes()).hexdigest()[:9]
         return f"{value.dtype} {value.shape} {digest}"
-    known = value is None or isinstance(value, int | float | complex | str | bytes | np.generic)
-    return repr(value) if known else type(value).__name__
+    if depth and isinstance(value, dict):  # a list may hold itself
+        return str([_short(item, depth - 1) for pair in value.items() for item in pair])
+    if depth and isinstance(value, list | tuple | set | frozenset):
+        items = [_short(item, depth - 1) for item in value]
+        return str(items if isinstance(value, list | tuple) else sorted(items))
+    plain = value is None or isinstance(value, int | float | complex | str | bytes | np.generic)
+    return repr(value) if plain else type(value).__name__
 
 
 def differences(examples: dict[str, Path], scratch: Path) -> list[str]:

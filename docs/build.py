@@ -39,7 +39,7 @@ from mkdocs.exceptions import Abort, PluginError  # noqa: E402
 from places import DOCS, example_of  # noqa: E402
 from pymdownx.inlinehilite import InlineHiliteException  # noqa: E402
 from pymdownx.superfences import SuperFencesException  # noqa: E402
-from words import DEFAULT, WORDS  # noqa: E402
+from words import DEFAULT, WORDS, prefix  # noqa: E402
 
 MATRIX = DOCS / "examples/parity_matrix.py"
 AT = "at.txt"  # in the scratch folder: the page whose example is running
@@ -263,14 +263,13 @@ def load_config(language: str, scratch: Path):
     """The configuration of one language, which writes into the scratch folder."""
     from mkdocs.config import load_config
 
-    prefix = "" if language == DEFAULT else f"{language}/"
     jupyter = scratch / f"jupyter-{language}"
     jupyter.mkdir()
     os.environ.update(
         SITE_LANGUAGE=language,
         DOCS_DIR=str(DOCS / language),
         SITE_DIR=str(scratch / language),
-        SITE_URL=(os.environ.get("SITE_URL") or ADDRESS).rstrip("/") + f"/{prefix}",
+        SITE_URL=(os.environ.get("SITE_URL") or ADDRESS).rstrip("/") + f"/{prefix(language)}",
         NO_MKDOCS_2_WARNING="1",
         OMP_NUM_THREADS="1",
         # The notebook's kernel: this project's mha, nobody's settings.

@@ -23,7 +23,6 @@ from pathlib import Path
 
 import watchfiles
 from build import (
-    DOCS,
     MATRIX,
     ROOT,
     attempt,
@@ -34,8 +33,8 @@ from build import (
     scratch_folder,
     source_checks,
 )
-from places import example_of, slug_of
-from words import DEFAULT, WORDS
+from places import DOCS, example_of, slug_of
+from words import DEFAULT, WORDS, prefix
 
 AT_A_TIME = 4  # pages; between two groups of them the server looks for new changes
 ASKED_FOR = re.compile(r'"GET (?P<path>/\S*) HTTP')
@@ -149,7 +148,7 @@ def patch(out: Path, pages: set[str]) -> None:
     with scratch_folder(out) as scratch, matrix_for(pages, out, scratch):
         make_pages(scratch, pages, build_pages, pages)
         for language in WORDS:
-            target = out if language == DEFAULT else out / language
+            target = out / prefix(language)
             # Moved, not written over: whoever reads a page at this moment gets a whole one.
             shutil.copytree(
                 scratch / language, target, dirs_exist_ok=True, copy_function=os.replace

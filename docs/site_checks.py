@@ -12,7 +12,7 @@ from urllib.parse import unquote, urldefrag, urlsplit
 from places import html_of
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from source_checks import any_language, difference, figures
-from words import WORDS
+from words import WORDS, prefix
 
 SHOWN = {"python", "text", "sh", "py", "pycon"}  # the last two are the reference's docstrings
 VALUES = ".live, .weights td, .ledger td, .drawing .code, .drawing .weight"
@@ -27,7 +27,7 @@ def check_site(site: Path, docs: Path) -> list[str]:
     pages = {path: Finished(path) for path in sorted(site.rglob("*.html"))}
     problems = []
     for language in languages:
-        root = site if language == languages[0] else site / language
+        root = site / prefix(language)
         for source in sorted((docs / language).iterdir()):
             if source.suffix in (".md", ".ipynb"):
                 target = root / html_of(source)
@@ -36,7 +36,7 @@ def check_site(site: Path, docs: Path) -> list[str]:
                     problems.append(f"{name}: {source.name} was not built, or is empty")
     for path, page in pages.items():
         name = path.relative_to(site)
-        problems += [f"{name}: {problem}" for problem in check_html(page, site, pages)]
+        problems += [f"{name}: {problem}" for problem in check_html(page, pages)]
         for language in languages[1:]:
             twin = pages.get(site / language / name)
             if twin and page.shown_values() != twin.shown_values():
@@ -76,7 +76,7 @@ class Finished:
         return [*code, *sorted(values), *verdicts]
 
 
-def check_html(page: Finished, site: Path, pages: dict[Path, Finished]) -> list[str]:
+def check_html(page: Finished, pages: dict[Path, Finished]) -> list[str]:
     """One finished page."""
     text = page.tree.body.text()
     problems = [
@@ -86,6 +86,19 @@ def check_html(page: Finished, site: Path, pages: dict[Path, Finished]) -> list[
     ]
     problems += [f"has the id {i!r} {n} times" for i, n in page.ids.items() if n > 1]
     problems += [
+        f"has a {kind} block, which is not executed: {block.text()[:40]!r}"
+        for block in page.tree.css("pre")
+        if (kind := _kind_of(block)) not in SHOWN
+    ]
+    for element in page.elements:
+        for attribute in ADDRESSES & element.attributes.keys():
+            problems += _check_address(element, element.attributes[attribute], page, pages)
+    return [*problems, *_forbidden(page), *_typed_figures(page.article)]
+
+
+def _forbidden(page: Finished) -> list[str]:
+    """Elements and attributes that no page may have."""
+    problems = [
         f"has an inline style or handler, which its policy forbids: {element.html[:80]}"
         for element in page.elements
         if element.tag == "style" or any(a == "style" or a[:2] == "on" for a in element.attributes)
@@ -94,19 +107,10 @@ def check_html(page: Finished, site: Path, pages: dict[Path, Finished]) -> list[
         f"has an image without alternative text: {image.html}"
         for image in page.tree.css("img:not([alt])")
     ]
-    problems += [
+    return problems + [
         f"has <{element.tag}>, which no page needs: {element.html[:80]}"
         for element in page.article.css("script, iframe, object, embed, meta, link, base, form")
     ]
-    problems += [
-        f"has a {kind} block, which is not executed: {block.text()[:40]!r}"
-        for block in page.tree.css("pre")
-        if (kind := _kind_of(block)) not in SHOWN
-    ]
-    for element in page.elements:
-        for attribute in ADDRESSES & element.attributes.keys():
-            problems += _check_address(element, element.attributes[attribute], page, site, pages)
-    return [*problems, *_typed_figures(page.article)]
 
 
 def _typed_figures(article: LexborNode) -> list[str]:
@@ -135,7 +139,7 @@ def _kind_of(block: LexborNode) -> str:
     return ""
 
 
-def _check_address(element, address: str | None, page: Finished, site: Path, pages) -> list[str]:
+def _check_address(element, address: str | None, page: Finished, pages) -> list[str]:
     address = address or ""
     parts = urlsplit(address)
     if parts.scheme == "data":

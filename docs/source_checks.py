@@ -287,7 +287,7 @@ def _layout(line: str) -> list[str]:
         return [match[0]]
     if stripped.startswith("|"):
         return [f"row of {len(_split_inline_code(stripped)[1].split('|')) - 2}"]
-    if match := re.match(r"(?:[-*]|\d+\.) |: ", stripped):
+    if re.match(r"(?:[-*]|\d+\.) |: ", stripped):
         return ["item"]
     return re.findall(r"</?[a-z][^>]*>", stripped)
 

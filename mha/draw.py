@@ -6,14 +6,11 @@ in the colour of the text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from html import escape
 
 import numpy as np
 
-from .show import ShapeLedger, WeightTable
-
-Write = Callable[[str], str]
+from .show import ShapeLedger, WeightTable, Write
 
 THICKEST = 12  # of a line, for a weight of 1
 ROW, GAP, LETTER = 40, 140, 8  # height of a token, way between queries and keys, width of a letter

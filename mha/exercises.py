@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .answers import EXERCISES, Exercise
+from .functions import as_numpy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -127,11 +128,8 @@ def _is_open(answer: Any) -> bool:
 def _array(answer: Any, right: NDArray[Any]) -> NDArray[Any]:
     """The answer as an array of the right kind."""
     wanted = f"{'True and False' if right.dtype.kind == 'b' else 'numbers'} in shape {right.shape}"
-    if hasattr(answer, "detach"):  # a tensor, perhaps one with a gradient
-        answer = answer.detach().cpu()
-        answer = answer.double() if answer.is_floating_point() else answer
     try:
-        got = np.asarray(answer)
+        got = as_numpy(answer)
         got = got.astype(float) if got.dtype.kind == "O" else got  # fractions, for instance
     except (ValueError, TypeError, RuntimeError) as error:  # rows of different lengths, words
         raise TypeError(f"answer: expected {wanted}, got {answer!r}") from error

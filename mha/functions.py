@@ -63,8 +63,9 @@ def attention(
     - query `(..., L, d_k)`, key `(..., S, d_k)`, value `(..., S, d_v)` give output `(..., L, d_v)`
       and weights `(..., L, S)` in their common float dtype.
     - `allow` (bool, True = may attend) and `score_bias` (float, `-inf` = blocked) are `(L, S)` or
-      `(..., L, S)`; `causal` is False, True (needs `L == S`), "upper_left" or "lower_right". A key
-      counts only if all of them let it through; a query without keys gets zeros.
+      `(..., L, S)`, where 1 stands for any size; `causal` is False, True (needs `L == S`),
+      "upper_left" or "lower_right". A key counts only if all of them let it through; a query
+      without keys gets zeros.
     - `ValueError` for sizes that do not fit, `TypeError` for a wrong dtype.
 
     Source: Vaswani et al., *Attention Is All You Need* (2017), section 3.2.1.
@@ -433,6 +434,14 @@ def share(x: A, key: A) -> A:
     *lead, H, L, n = x.shape
     H_kv = key.shape[-3]
     return x.reshape(*lead, H_kv, H // H_kv * L, n)
+
+
+def as_numpy(x: Any) -> NDArray[Any]:
+    """An array of what may be a tensor: with a gradient, in bfloat16, on another device."""
+    if hasattr(x, "detach"):  # without loading torch to ask
+        x = x.detach().cpu()
+        x = x.double() if x.is_floating_point() else x
+    return np.asarray(x)
 
 
 def cut_rows(packed: A, sizes: tuple[int, int, int], runs: int) -> tuple[A, A, A]:

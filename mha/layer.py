@@ -31,7 +31,7 @@ from .functions import (
 if TYPE_CHECKING:
     from .functions import Causal
 
-    Masks = tuple[Tensor | None, Tensor | None, bool]
+    TorchMasks = tuple[Tensor | None, Tensor | None, bool]
 
 
 def torch_attention(
@@ -68,7 +68,7 @@ def torch_attention(
     _check_dropout("dropout_p", dropout_p)
     _check_tensors(query, (query, key, value), ("d_k", "d_k", "d_v"))
     check_shapes(tuple(query.shape), tuple(key.shape), tuple(value.shape))
-    masks = tables(query, key, need_weights, allow, score_bias, causal)
+    masks = torch_masks(query, key, need_weights, allow, score_bias, causal)
     scale = check_scale(scale, query.shape[-1])
     return _attend(query, key, value, masks, scale, dropout_p, need_weights)
 
@@ -117,12 +117,13 @@ class MultiHeadAttention(nn.Module):
         kdim, vdim = d_model if kdim is None else kdim, d_model if vdim is None else vdim
         for name, size in (("d_model", d_model), ("kdim", kdim), ("vdim", vdim)):
             check_count(name, size)
-        kv_width = check_heads(d_model, num_heads) * check_kv_heads(num_heads, num_kv_heads)
+        d_k = check_heads(d_model, num_heads)
+        self.num_kv_heads = check_kv_heads(num_heads, num_kv_heads)
         _check_dropout("dropout", dropout)
         self.d_model, self.num_heads, self.dropout = d_model, num_heads, dropout
-        self.num_kv_heads = check_kv_heads(num_heads, num_kv_heads)
         self.widths = d_model, kdim, vdim
         linear = partial(nn.Linear, bias=bias, device=device, dtype=dtype)
+        kv_width = self.num_kv_heads * d_k
         self.q_proj, self.k_proj = linear(d_model, d_model), linear(kdim, kv_width)
         self.v_proj, self.out_proj = linear(vdim, kv_width), linear(d_model, d_model)
         with torch.no_grad():
@@ -151,11 +152,11 @@ class MultiHeadAttention(nn.Module):
         """
         query, key, value = self_or_cross(query, key, value)
         q_proj, d_k = self.q_proj, self.d_model // self.num_heads
-        if not _plain(q_proj.weight, query, key, value, self.widths):
+        if not _is_plain_self_attention(q_proj.weight, query, key, value, self.widths):
             _check_tensors(q_proj.weight, (query, key, value), self.widths, mixed=True)
             check_shapes(tuple(query.shape), tuple(key.shape), tuple(value.shape), self.widths)
         q = _heads(q_proj(query), d_k)  # (B, H, L, d_k)
-        masks = tables(q, key, need_weights, allow, score_bias, causal, key_allow, q.ndim == 4)
+        masks = torch_masks(q, key, need_weights, allow, score_bias, causal, key_allow, q.ndim == 4)
         if masks[0] is not None:  # what padding holds, NaN too, reaches no gradient
             seen = masks[0].any(-3) if masks[0].ndim > 2 else masks[0]  # (B, L, S)
             seen = seen.any(-2)[..., None]  # (B, S, 1)
@@ -366,7 +367,7 @@ def _attend(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    masks: Masks,
+    masks: TorchMasks,
     scale: float,
     dropout_p: float,
     need_weights: bool,
@@ -390,7 +391,7 @@ def _attend(
 
 
 def _formula(
-    query: Tensor, key: Tensor, value: Tensor, masks: Masks, scale: float, dropout_p: float
+    query: Tensor, key: Tensor, value: Tensor, masks: TorchMasks, scale: float, dropout_p: float
 ) -> tuple[Tensor, Tensor | None]:
     allowed, bias, _ = masks
     work = torch.promote_types(query.dtype, torch.float32)
@@ -417,7 +418,7 @@ def _softmax(scores: Tensor) -> Tensor:
 
 
 def _fused(
-    query: Tensor, key: Tensor, value: Tensor, masks: Masks, scale: float, dropout_p: float
+    query: Tensor, key: Tensor, value: Tensor, masks: TorchMasks, scale: float, dropout_p: float
 ) -> tuple[Tensor, Tensor | None]:
     mask, bias, is_causal = masks
     if mask is not None and bias is not None:
@@ -448,7 +449,7 @@ def autocasts(x: Tensor) -> bool:
     return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
-def tables(
+def torch_masks(
     query: Tensor,
     key: Tensor,
     need_weights: bool,
@@ -457,7 +458,7 @@ def tables(
     causal: Causal,
     key_allow: Tensor | None = None,
     batched: bool = False,
-) -> Masks:
+) -> TorchMasks:
     """What is allowed, the bias, and whether torch's kernel makes the causal mask itself."""
     if allow is score_bias is key_allow is None:
         if causal is False:
@@ -486,7 +487,9 @@ def _mask(query: Tensor, name: str, mask: Tensor) -> Tensor:
     return mask.to(query.dtype) if name == "score_bias" else mask
 
 
-def _plain(like: Tensor, query: Tensor, key: Tensor, value: Tensor, widths: Any) -> bool:
+def _is_plain_self_attention(
+    like: Tensor, query: Tensor, key: Tensor, value: Tensor, widths: Any
+) -> bool:
     """Whether it is self-attention with nothing amiss: with a few tokens, longer checks show."""
     return (
         query is key is value

@@ -44,7 +44,7 @@ def pack(
     >>> pack(q, k, v, layout="interleaved", num_heads=2).tolist()
     ['q0', 'k0', 'v0', 'q1', 'k1', 'v1']
     """
-    H_kv = _check_heads(layout, num_heads, num_kv_heads)
+    H_kv = _check_layout(layout, num_heads, num_kv_heads)
     q, k, v = _check_parts((q, k, v), num_heads, H_kv, own_widths=layout == "einsum")
     if layout == "einsum":
         d_k = len(q) // num_heads
@@ -73,7 +73,7 @@ def unpack(
     >>> q.tolist(), k.tolist(), v.tolist()
     (['q0', 'q1', 'q2', 'q3'], ['k0', 'k1'], ['v0', 'v1'])
     """
-    H_kv = _check_heads(layout, num_heads, num_kv_heads)
+    H_kv = _check_layout(layout, num_heads, num_kv_heads)
     if layout == "einsum":
         return _check_parts(_flat(packed, (num_heads, H_kv, H_kv)), num_heads, H_kv, True)
     x: Any = packed
@@ -115,7 +115,7 @@ def _join(parts: list[Any]) -> Any:
     return torch.cat(parts, 1)
 
 
-def _check_heads(layout: str, num_heads: int, num_kv_heads: int | None) -> int:
+def _check_layout(layout: str, num_heads: int, num_kv_heads: int | None) -> int:
     if layout not in LAYOUTS:
         raise ValueError(f"layout must be one of {LAYOUTS}, got {layout!r}")
     H_kv = check_kv_heads(num_heads, num_kv_heads)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .functions import self_or_cross
+from .functions import as_numpy, self_or_cross
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,12 +93,9 @@ def compare(
 
 def _numbers(x: Any) -> tuple[NDArray[Any], float]:
     """Numbers in float64, and the relative tolerance of the dtype they came in."""
-    if hasattr(x, "detach"):  # a tensor, without loading torch to ask
-        name, x = str(x.dtype).removeprefix("torch."), x.detach().cpu()
-        x = x.double().numpy() if x.is_floating_point() else x.numpy()
-    else:
-        x = np.asarray(x)
-        name = x.dtype.name
+    name = str(x.dtype).removeprefix("torch.") if hasattr(x, "detach") else ""
+    x = as_numpy(x)
+    name = name or x.dtype.name
     if x.dtype.kind not in "biu" and name not in RTOL:
         raise TypeError(f"{name} is no kind of number with a known precision")
     return np.asarray(x, np.float64), RTOL.get(name, RTOL["float64"])
@@ -205,7 +202,7 @@ def _report(
     ours: Any, theirs: Any, inputs: Any, masks: dict[str, Any], rtol: float | None, seed: int
 ) -> ParityReport:
     actual = _results(ours, inputs, masks, seed)
-    options = {"attn_mask": _attn_mask(ours, inputs, masks), "average_attn_weights": False}
+    options = {"attn_mask": _attn_mask(theirs, inputs, masks), "average_attn_weights": False}
     expected = _results(theirs, [x.double() for x in inputs], options, seed)
     gradients = [x for name, x in expected.items() if name.startswith("gradient")]
     largest = max(_largest(_numbers(x)[0]) for x in gradients)
@@ -221,12 +218,12 @@ def _attn_mask(layer: Any, inputs: Any, masks: dict[str, Any]) -> Tensor | None:
     """All masks as the one that torch adds to the scores, (B*H, L, S) in float64."""
     import torch
 
-    from .layer import tables
+    from .layer import torch_masks
 
     query, key, _ = inputs
     *batch, L, _ = query.shape
     scores = query.new_zeros(*batch, layer.num_heads, L, key.shape[-2])  # (B, H, L, S)
-    allowed, bias, _ = tables(scores, key, True, **masks, batched=bool(batch))
+    allowed, bias, _ = torch_masks(scores, key, True, **masks, batched=bool(batch))
     if allowed is None:
         return None
     added = scores if bias is None else scores + bias

@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .functions import as_numpy
+
 if TYPE_CHECKING:
     import torch
+
+Write = Callable[[str], str]  # puts a piece of text into the reader's language
 
 LEVELS = 20  # a cell's class says in which twentieth of 0 to 1 its weight lies
 
@@ -42,7 +46,7 @@ class WeightTable:
         keys: Sequence[str] | None = None,
         queries: Sequence[str] | None = None,
     ) -> None:
-        self.weights = np.asarray(weights)
+        self.weights = as_numpy(weights)
         if self.weights.ndim != 2:
             raise ValueError(f"weights: expected shape (L, S), got {self.weights.shape}")
         length, sources = self.weights.shape
@@ -61,7 +65,7 @@ class WeightTable:
             rows.append([query, *(f"{weight:.3f}" for weight in row)])
         return _columns(rows, right=range(1, len(rows[0])))
 
-    def to_html(self, write: Callable[[str], str] = str) -> str:
+    def to_html(self, write: Write = str) -> str:
         """Return an HTML table; `write` turns each piece of text into the reader's language."""
         rows = []
         for query, row in zip(self.queries, self.weights, strict=True):
@@ -94,7 +98,7 @@ class Table:
     def __str__(self) -> str:
         return _columns([self.header, *([_plain(cell) for cell in row] for row in self.rows)])
 
-    def to_html(self, write: Callable[[str], str] = str) -> str:
+    def to_html(self, write: Write = str) -> str:
         """Return an HTML table; `write` turns each piece of text into the reader's language."""
         rows = []
         for name, *row in self.rows:
@@ -133,7 +137,7 @@ class ShapeLedger:
     def __str__(self) -> str:
         return _columns([[str(cell) for cell in row] for row in self.rows])
 
-    def to_html(self, write: Callable[[str], str] = str) -> str:
+    def to_html(self, write: Write = str) -> str:
         """Return an HTML table; `write` turns each piece of text into the reader's language."""
         rows = []
         for row in self.rows:
@@ -213,10 +217,10 @@ def _plain(cell: Any) -> str:
         return "yes" if cell else "no"
     if isinstance(cell, int | np.integer):
         return f"{cell:,}"
-    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
+    return f"{cell:.3f}" if isinstance(cell, float | np.floating) else str(cell)
 
 
-def _rich(text: str, write: Callable[[str], str]) -> str:
+def _rich(text: str, write: Write) -> str:
     code = len(text) > 2 and text[0] == text[-1] == "`"
     return f"<code>{escape(text[1:-1])}</code>" if code else write(escape(text, quote=False))
 
@@ -225,14 +229,14 @@ def _kind(cell: Any) -> str:
     """The class of a cell: truth values are coloured, numbers stand at the right."""
     if isinstance(cell, bool | np.bool_):
         return f' class="{_plain(cell)}"'
-    return ' class="number"' if isinstance(cell, int | float | np.integer) else ""
+    return ' class="number"' if isinstance(cell, int | float | np.number) else ""
 
 
 def _table(
     kind: str,
     header: list[str],
     rows: list[str],
-    write: Callable[[str], str],
+    write: Write,
     numeric: Sequence[bool] = (),
 ) -> str:
     """A table; the heading of a numeric column stands at the right, as its numbers do."""

@@ -8,13 +8,13 @@ import csv
 import re
 from collections.abc import Iterator
 from html import escape
-from pathlib import Path
 
 from mkdocs.utils import get_relative_url
+from places import DOCS
 from selectolax.lexbor import LexborHTMLParser
 from words import WORDS
 
-GLOSSARY = Path(__file__).parents[1] / "glossary.csv"
+GLOSSARY = DOCS / "glossary.csv"
 
 # Running text is a paragraph, an item or an answer. Not in it: links, code, what has a language of
 # its own, and the summaries of questions, which are buttons.
@@ -93,7 +93,7 @@ def _forms(name: str, language: str) -> str:
     form = re.escape(name).replace(r"\ ", r"\s+")
     if language == "en":
         return re.sub("y$", "(?:y|ie)", re.sub("ix$", "i(?:x|ce)", form)) + "(?:s|es)?"
-    return form + "(?:nya)?"
+    return form + ("(?:nya)?" if language == "id" else "")
 
 
 def _list(language: str) -> str:

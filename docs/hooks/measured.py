@@ -14,17 +14,17 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from html import escape
-from pathlib import Path
 
 import current
 import yaml
 from curve import Curve
+from places import DOCS
 from pymdownx.superfences import SuperFencesException
 from words import localise, scale, three_digits, writer
 
 from mha.show import Table
 
-RESULTS = Path(__file__).parents[1] / "measured.json"
+RESULTS = DOCS / "measured.json"
 PAGE = "bench.md"
 RATIOS = "ratio", "limit", "met", "ours", "other"  # columns of a table, what counts first
 AMOUNTS = "ours", "limit", "met", "share"

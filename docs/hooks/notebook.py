@@ -22,9 +22,10 @@ from mkdocs.structure.toc import get_toc
 from mkdocs.utils import get_relative_url
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from places import DOCS
 from words import WORDS, writer
 
-ROOT = Path(__file__).parents[2]
+ROOT = DOCS.parent
 
 KERNELS = {
     # Their sockets are files: a port may be taken by others between its choice and its use.

@@ -1,4 +1,4 @@
-"""Where docs/theme/assets/playground.js works: what it starts from, and what stays without it.
+"""Where docs/theme/assets/playground/ works: what it starts from, and what stays without it.
 
 A page draws it with a fence `live`: `Playground(presets, results)`. The script takes presets and
 words from this element and shows its own tables in place of the build's.

@@ -42,11 +42,9 @@ def _set_alarm(name: str) -> None:
     def stop(*_):
         raise TooLong(f"{name}: no end after {SECONDS:g} s")
 
-    if hasattr(signal, "SIGALRM"):  # not on Windows
-        signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, SECONDS, 1)  # again, if it is caught
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS, 1)  # again, if it is caught
 
 
 def _stop_alarm() -> None:
-    if hasattr(signal, "SIGALRM"):
-        signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)

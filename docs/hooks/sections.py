@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 import progress
 from mkdocs.exceptions import PluginError
-from places import EXAMPLES
 
 SECTION = re.compile(r"^# --8<-- \[(?P<edge>start|end):(?P<name>[\w-]+)\]$")
 
@@ -45,7 +44,6 @@ def run(example: Path) -> Run:
     done, parts = Run(), located(example)
     _reset_global_state()
     forget_mha()
-    sys.path.insert(0, str(EXAMPLES))  # as `python docs/examples/one_head.py` has it
     for name, (first, code) in parts.items():
         output = io.StringIO()
         above = "\n" * (first - 1)  # so that a traceback has the lines of the script
@@ -56,7 +54,6 @@ def run(example: Path) -> Run:
             done.error = f"{_place(example, error, name)}: {type(error).__name__}: {error}"
             break
         done.printed[name] = output.getvalue()
-    sys.path.remove(str(EXAMPLES))
     return done
 
 
@@ -97,6 +94,8 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
     """The names that code binds, outside of functions and comprehensions, which keep theirs."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
         yield node.id
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        yield node.name
     if not isinstance(node, _KEEP_THEIR_NAMES):
         for child in ast.iter_child_nodes(node):
             yield from _bound_by(child)

@@ -4,8 +4,8 @@ from html import escape
 from pathlib import Path
 
 from mkdocs.utils import get_relative_url
-from mkdocs.utils.meta import get_data
 from selectolax.lexbor import LexborHTMLParser
+from source_checks import front_matter
 from words import WORDS
 
 
@@ -29,7 +29,7 @@ def _line(cited, texts, page, words) -> str:
     """`Cited on: One head, one pattern; Two heads, two patterns`."""
     links = (
         f'<a href="{get_relative_url(file.url, page.url)}">'
-        f"{escape(get_data(texts[file.src_uri])[1]['title'])}</a>"
+        f"{escape(front_matter(texts[file.src_uri])[0]['title'])}</a>"
         for file in cited
     )
     return f'<p class="cited">{words["cited_on"]}: {"; ".join(links)}</p>'

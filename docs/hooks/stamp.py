@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 
-ROOT = Path(__file__).parents[2]
+from places import DOCS
 
 
 @cache  # asks git, and every page has it
@@ -42,5 +42,5 @@ def _commit() -> str:
 
 def _git(*words: str) -> str:
     return subprocess.check_output(
-        ["git", *words], cwd=ROOT, text=True, stderr=subprocess.DEVNULL
+        ["git", *words], cwd=DOCS, text=True, stderr=subprocess.DEVNULL
     ).strip()

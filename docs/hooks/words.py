@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import yaml
+from places import DOCS
 
 
 def read_yaml(path: Path) -> dict:
@@ -13,7 +14,7 @@ def read_yaml(path: Path) -> dict:
     return yaml.load(path.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-WORDS = read_yaml(Path(__file__).parents[1] / "words.yml")
+WORDS = read_yaml(DOCS / "words.yml")
 DEFAULT = next(iter(WORDS))  # lives at /, the others below it
 
 _UNITS = {

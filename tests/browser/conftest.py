@@ -1,23 +1,19 @@
 """The finished site in a real Chromium, served under a sub-path as a project page is."""
 
-import os
 import shutil
 
 import pytest
 from playwright.sync_api import sync_playwright
-from served import SITE, serving
+from served import CHROMIUM, FLAGS, SITE, serving
 
 SUB_PATH = "a/sub-path"
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built():
+    """There is something to look at."""
+    if not (SITE / "index.html").exists():
+        pytest.fail("no site: run `nox -s docs` first")
 
 
 @pytest.fixture(scope="session")

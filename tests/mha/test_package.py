@@ -31,7 +31,6 @@ NAMES = [
     "torch_attention",
     "masks_from_torch",
 ]
-TORCH = ["MultiHeadAttention", "torch_attention", "masks_from_torch"]
 BLOCK_TORCH = "import sys; sys.modules['torch'] = None\n"
 
 

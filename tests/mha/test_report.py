@@ -455,9 +455,10 @@ def test_reference_is_the_truth_in_float64():
 def test_differences_in_kind():
     """Another number of heads, or a bias that only one has, is no exception and no pass."""
     layer = layer_of(parameters(6), 3)
-    report = mha.parity(layer, torch_of(parameters(6), 2))
-    assert not report
-    assert "(2, 3, 5, 5), expected (2, 2, 5, 5)" in str(report)
+    for causal in (False, True):
+        report = mha.parity(layer, torch_of(parameters(6), 2), causal=causal)
+        assert not report
+        assert "(2, 3, 5, 5), expected (2, 2, 5, 5)" in str(report)
     bare = parameters(6, bias=False)
     zeros = {**parameters(6), **bare} | {n: np.zeros(6) for n in PROJECTED if "bias" in n}
     for one, other in itertools.permutations((bare, zeros)):

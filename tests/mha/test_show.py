@@ -20,10 +20,11 @@ def test_a_table_as_text():
         "a<b   1.000  0.000   2.000",
         "long    nan  0.260  -1.000",
     ]
-    assert str(WeightTable(torch.ones(1, 1))).splitlines() == [
-        "         token 0",
-        "token 0    1.000",
-    ]
+    for weights in (torch.ones(1, 1, requires_grad=True), torch.ones(1, 1).bfloat16()):
+        assert str(WeightTable(weights)).splitlines() == [
+            "         token 0",
+            "token 0    1.000",
+        ]
     assert WeightTable(np.ones((2, 3))).queries == ["token 0", "token 1"]
     assert WeightTable(np.ones((2, 3))).keys == ["token 0", "token 1", "token 2"]
     assert WeightTable(np.eye(2), keys=["a", "b"]).queries == ["a", "b"]
@@ -84,6 +85,9 @@ def test_facts_as_text():
         "`a<b`  yes  no   0.250  1,234  5",
         "c&`d`  no   yes  2.000  `      ``",
     ]
+    single = Table(["x", "y"], [["a", np.float32(1 / 3)]])
+    assert str(single).splitlines() == ["x  y", "a  0.333"]
+    assert '<td class="number">0.333</td>' in single.to_html()
     assert str(Table(["x"], iter([("a",), ("b",)]))).splitlines() == ["x", "a", "b"]
 
 

@@ -46,6 +46,13 @@ def large_imports():
     build.preload()
 
 
+@pytest.fixture(autouse=True)
+def same_mha(monkeypatch):
+    """What runs an example imports `mha` anew; the next test has the one that it imported."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mha"]:
+        monkeypatch.setitem(sys.modules, name, sys.modules[name])
+
+
 @pytest.fixture
 def project(tmp_path) -> Project:
     """A small project of its own for each test."""

@@ -1,11 +1,14 @@
 """Each example runs by itself, and its page has to show what it prints."""
 
+import warnings
+from pathlib import Path
+
 import alone
 import numpy as np
 import pytest
 import torch
 
-from mha.show import WeightTable
+import mha
 
 
 @pytest.fixture
@@ -143,14 +146,40 @@ SINGLE = np.float32([0.25, 0.75])
         (torch.tensor([True]), torch.tensor([True]), torch.tensor([False])),
         ([1, (2, {"a": SINGLE})], [1, (2, {"a": SINGLE.copy()})], [1, (2, {"a": -SINGLE})]),
         (layer(0.5), layer(0.5), layer(0.25)),
-        (WeightTable([[0.5]]), WeightTable([[0.5]]), WeightTable([[0.25]])),
-        (torch.nn, torch.nn, torch),
-        (torch.nn.Linear, torch.nn.Linear, torch.nn.Module),
+        (mha.compare([1.0], [1.0]), mha.compare([1.0], [1.0]), mha.compare([2.0], [1.0])),
+        ({1, "a"}, {"a", 1}, {1, "b"}),
     ],
 )
 def test_values_are_told_apart(one, same, other):
     told = [alone.values({"x": value}) for value in (one, same, other)]
     assert told[0] == told[1] != told[2]
+
+
+def holding_itself() -> list:
+    """A list without end."""
+    holder = [0.5]
+    holder.append(holder)
+    return holder
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        holding_itself,
+        lambda: torch.eye(2).to_sparse(),
+        lambda: torch.nn.LazyLinear(2),
+        lambda: torch.ones(2, device="meta"),
+        lambda: np.array([object()]),
+        lambda: open(__file__, "rb"),  # noqa: SIM115
+        lambda: (number for number in range(3)),
+        lambda: torch.nn,
+        lambda: Path,
+        lambda: test_names_that_are_thrown_away_may_differ,
+    ],
+)
+def test_what_is_made_anew_in_each_run_is_no_other_value(make):
+    with warnings.catch_warnings(action="ignore"):
+        assert alone.values({"x": make()}) == alone.values({"x": make()})
 
 
 def test_names_that_are_thrown_away_may_differ():

@@ -11,21 +11,18 @@ import nbformat
 import pytest
 import site_checks
 from bs4 import BeautifulSoup
+from places import html_of, slug_of
 from scripts import printed_by
 from sections import sections
 from small_project import ROOT
 
-EXAMPLES = sorted(
-    path
-    for path in (ROOT / "docs/examples").glob("*.py")
-    if (ROOT / f"docs/id/{path.stem.replace('_', '-')}.md").exists()
-)
-NAMES = [path.stem for path in EXAMPLES]
+EXAMPLES = sorted((ROOT / "docs/examples").glob("*.py"))
+NAMES = [path.stem for path in EXAMPLES if (ROOT / f"docs/id/{slug_of(path)}.md").exists()]
 
 
 def folder_of(site: Path, name: str, prefix: str = "") -> Path:
     """Where the page of an example lies."""
-    return site / prefix / ("" if name == "index" else name.replace("_", "-"))
+    return (site / prefix / html_of(name)).parent
 
 
 @pytest.fixture

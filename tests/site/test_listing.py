@@ -8,7 +8,7 @@ import listing
 import pytest
 from bs4 import BeautifulSoup
 from mkdocs.exceptions import PluginError
-from places import EXAMPLES
+from places import example_of
 from pymdownx.inlinehilite import InlineHiliteException
 from sections import sections
 from words import WORDS
@@ -162,7 +162,7 @@ LISTINGS = {
 @pytest.mark.parametrize("page", LISTINGS)
 def test_walkthroughs_explain_every_line(page, prefix, soups):
     soup = soups[f"{prefix}{page}/"]
-    example = sections(EXAMPLES / f"{page.replace('-', '_')}.py")
+    example = sections(example_of(page))
     walkthroughs = soup.select(".walkthrough")
     for name, walkthrough in zip(LISTINGS[page], walkthroughs, strict=True):
         assert walkthrough.select_one(".listing").get_text().strip() == example[name].strip()

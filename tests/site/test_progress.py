@@ -39,10 +39,3 @@ def test_a_page_that_is_done_in_time_says_so(monkeypatch, capsys):
     assert capsys.readouterr().out == "id  page.md\n"
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
     time.sleep(0.1)
-
-
-def test_without_alarms_pages_are_made_all_the_same(monkeypatch, capsys):
-    monkeypatch.delattr(signal, "SIGALRM")
-    progress.on_page_markdown("", PAGE, CONFIG, None)
-    progress.on_page_content("", PAGE, CONFIG, None)
-    assert capsys.readouterr().out == "id  page.md\n"

@@ -13,6 +13,7 @@ import pyodide
 import pytest
 import session
 from bs4 import BeautifulSoup
+from places import slug_of
 from small_project import ROOT
 
 BROWSER = ROOT / "docs/browser"
@@ -29,7 +30,7 @@ def test_where_npm_is_the_site_has_the_buttons(site):
     if shutil.which("npm"):
         assert {"one-head", "two-heads", "order"} <= runnable(site)
     assert runnable(site) == {
-        f"{prefix}{page.stem.replace('_', '-')}"
+        f"{prefix}{slug_of(page)}"
         for page in (ROOT / "docs/examples").glob("*.py")
         for prefix in ("", "en/")
         if runnable(site) and not re.search("torch|MultiHeadAttention|parity", page.read_text())

@@ -29,8 +29,7 @@ print(x)
 @pytest.fixture
 def example(tmp_path, monkeypatch):
     """The file of the example that belongs to the page."""
-    for module in (places, sections):
-        monkeypatch.setattr(module, "EXAMPLES", tmp_path)
+    monkeypatch.setattr(places, "EXAMPLES", tmp_path)
     file = tmp_path / "some_page.py"
     file.write_text(EXAMPLE)
     yield file
@@ -74,6 +73,7 @@ def test_code_outside_of_sections_stops_the_build(example):
         (["x = 1", "y = x"], set()),
         (["x = 1", "x = 2"], {"x"}),
         (["x = 1\nx = 2", "y = 1"], set()),
+        (["def f(): pass", "class f: pass"], {"f"}),
         (["for x in y: pass", "(x, z) = 1, 2", "z += 1"], {"x", "z"}),
     ],
 )

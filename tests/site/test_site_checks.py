@@ -43,7 +43,7 @@ def finished(path: Path, html: str) -> site_checks.Finished:
 def test_finished_page(tmp_path, html, message):
     (tmp_path / "here.png").touch()
     page = finished(tmp_path / "index.html", '<link rel="canonical" href="http://x/">' + html)
-    problems = site_checks.check_html(page, tmp_path, {page.path: page})
+    problems = site_checks.check_html(page, {page.path: page})
     assert len(problems) == 1
     assert message in problems[0]
 
@@ -103,7 +103,7 @@ def test_finished_page_in_order(tmp_path):
     ):
         other = finished(tmp_path / "other/index.html", f'<p id="{anchor}">x</p>')
         pages = {page.path: page, other.path: other}
-        assert site_checks.check_html(page, tmp_path, pages) == problems
+        assert site_checks.check_html(page, pages) == problems
 
 
 @pytest.mark.parametrize(
@@ -116,4 +116,4 @@ def test_finished_page_in_order(tmp_path):
 def test_page_for_every_address_links_to_none_beside_it(source, problems, tmp_path):
     html = f'<a href="/en/">x</a><script src="{source}"></script>'
     page = finished(tmp_path / "404.html", html)
-    assert site_checks.check_html(page, tmp_path, {page.path: page}) == problems
+    assert site_checks.check_html(page, {page.path: page}) == problems

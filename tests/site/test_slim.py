@@ -82,9 +82,7 @@ def test_site_has_only_what_it_uses(site):
         for kept in (
             ".md-search__",
             ".admonition",
-            ".md-clipboard",
             ".highlight",
             "scripting:none",
         ):
             assert kept in text
-        assert not list(root.rglob("*.map"))

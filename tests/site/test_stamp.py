@@ -58,7 +58,7 @@ def test_commit_says_whether_files_differ_from_it(status, expected, monkeypatch)
 
 def test_no_repository_no_commit(tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    monkeypatch.setattr(stamp, "ROOT", tmp_path)
+    monkeypatch.setattr(stamp, "DOCS", tmp_path)
     assert stamp.stamp().commit == "–"
 
 
@@ -76,6 +76,6 @@ def test_commit_is_the_one_that_git_names(monkeypatch):
 
     monkeypatch.setattr(subprocess, "check_output", answer)
     assert stamp.stamp().commit == "rev-parse+"
-    assert asked[0] == (["git", "rev-parse", "--short=9", "HEAD"], stamp.ROOT)
-    assert asked[1] == (["git", "status", "--porcelain"], stamp.ROOT)
-    assert (stamp.ROOT / "mkdocs.yml").exists()
+    assert asked[0] == (["git", "rev-parse", "--short=9", "HEAD"], stamp.DOCS)
+    assert asked[1] == (["git", "status", "--porcelain"], stamp.DOCS)
+    assert (stamp.DOCS.parent / "mkdocs.yml").exists()

@@ -36,9 +36,3 @@ def test_a_drawing_writes_words_and_numbers():
 def test_a_drawing_has_finite_numbers_only(text):
     with pytest.raises(ValueError, match=f"is {text}, not a finite number"):
         writer(WORDS["id"])(text)
-
-
-def test_the_languages_have_the_same_words():
-    keys = [its.keys() for its in WORDS.values()]
-    assert keys[0] == keys[1]
-    assert WORDS["id"]["drawn"].keys() == WORDS["en"]["drawn"].keys()

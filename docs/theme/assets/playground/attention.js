@@ -1,7 +1,7 @@
 // The arithmetic of the playground, every step kept. It means what mha means: a blocked key weighs
 // 0, and a query without keys gets zeros. Matrices are arrays of rows.
 
-export const times = (A, B) =>
+const times = (A, B) =>
   A.map(row => B[0].map((_, column) => row.reduce((sum, a, k) => sum + a * B[k][column], 0)));
 
 const dot = (a, b) => a.reduce((sum, value, k) => sum + value * b[k], 0);

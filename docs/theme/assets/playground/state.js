@@ -5,7 +5,7 @@
 // changed, only replaced.
 
 export const LIMITS = { tokens: 6, d_model: 8, name: 20, address: 20000 };
-export const MATRICES = ["W_Q", "W_K", "W_V", "W_O"];
+const MATRICES = ["W_Q", "W_K", "W_V", "W_O"];
 
 // What can not be accepted, as the name of the message to show, and what to fill into it.
 export class Refusal extends Error {
