@@ -5,7 +5,6 @@ For the pages all run in one process, in which one example could change another'
 
 import ast
 import atexit
-import hashlib
 import json
 import multiprocessing
 import os
@@ -13,10 +12,9 @@ import random
 import runpy
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import is_dataclass
 from pathlib import Path
 
+import live
 import numpy as np
 import sections
 from places import html_of
@@ -28,8 +26,10 @@ PROCESSES = multiprocessing.get_context("fork")
 WITH_NUMPY_ALONE = {"numpy", "mha", *sys.stdlib_module_names}
 
 
-def run_examples(examples: Iterable[Path], scratch: Path) -> list[str]:
-    """Lay what they print and compute into the scratch folder; return what went wrong.
+def run_each(examples: Iterable[Path], scratch: Path) -> list[str]:
+    """Lay what they print, and what their pages say, into the scratch folder.
+
+    Return what went wrong.
 
     Of those that get on without torch, a file NAME.numpy says so.
     """
@@ -41,50 +41,6 @@ def run_examples(examples: Iterable[Path], scratch: Path) -> list[str]:
         elif problem := _run(example, printed):
             problems.append(f"{example.name}, run by itself, {problem}")
     return problems
-
-
-def other_values(examples: dict[str, Path], scratch: Path) -> list[str]:
-    """Where an example has computed anything else for its page than by itself."""
-    problems = []
-    for page, example in examples.items():
-        found = values(sections.run(example).values)
-        by_itself = json.loads((scratch / f"{example.stem}.json").read_text("utf-8"))
-        problems += [
-            f"{page}: {name} has another value when {example.name} runs by itself: no seed?"
-            for name, value in by_itself.items()
-            if value != found.get(name)
-        ]
-    return problems
-
-
-def values(names: dict[str, object]) -> dict[str, str]:
-    """What the names of a script stand for, short enough to be compared."""
-    return {name: _short(value) for name, value in names.items() if not name.startswith("_")}
-
-
-def _short(value, depth: int = 6) -> str:
-    """The same text for the same numbers and texts, and for what holds them.
-
-    Of other kinds only the type is told: what cannot be read as numbers makes no build fail.
-    """
-    if (torch := sys.modules.get("torch")) and isinstance(value, torch.nn.Module):
-        value = value.state_dict()  # a layer is its parameters
-    elif torch and isinstance(value, torch.Tensor):
-        with suppress(Exception):  # sparse, without memory …
-            wide = value.detach() if value.itemsize > 2 else value.detach().float()  # bfloat16
-            value = wide.cpu().numpy()
-    elif is_dataclass(value) and not isinstance(value, type):
-        value = vars(value)
-    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        digest = hashlib.sha256(value.tobytes()).hexdigest()[:9]
-        return f"{value.dtype} {value.shape} {digest}"
-    if depth and isinstance(value, dict):  # a list may hold itself
-        return str([_short(item, depth - 1) for pair in value.items() for item in pair])
-    if depth and isinstance(value, list | tuple | set | frozenset):
-        items = [_short(item, depth - 1) for item in value]
-        return str(items if isinstance(value, list | tuple) else sorted(items))
-    plain = value is None or isinstance(value, int | float | complex | str | bytes | np.generic)
-    return repr(value) if plain else type(value).__name__
 
 
 def differences(examples: dict[str, Path], scratch: Path) -> list[str]:
@@ -135,6 +91,7 @@ def _run_quietly(example: Path, printed: Path, without: str) -> None:
     """Run it with its errors in a file, and where a package can't be imported."""
     sys.stderr = printed.with_suffix(".err").open("w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), 2)
+    library = sys.modules.get(without)
     if without:
         sys.modules[without] = None
     else:
@@ -143,8 +100,11 @@ def _run_quietly(example: Path, printed: Path, without: str) -> None:
         torch.seed()
     random.seed()  # to anything: an example whose numbers are to stay has a seed of its own
     np.random.seed()
-    found = values(run(example, printed))
-    printed.with_suffix(".json").write_text(json.dumps(found), "utf-8")
+    names = run(example, printed)
+    if without:
+        sys.modules[without] = library
+    said = live.said_with(names, example)
+    printed.with_suffix(".json").write_text(json.dumps(said), "utf-8")
 
 
 def run(script: Path, printed: Path, *arguments: str) -> dict[str, object]:

@@ -8,6 +8,7 @@ Only when all of them succeed and the result passes every check does it take the
 import argparse
 import gc
 import importlib
+import json
 import logging
 import multiprocessing
 import os
@@ -105,15 +106,17 @@ def make_pages(scratch: Path, pages: Iterable[str], job: Callable[..., None], *a
 def run_and_make(shown: dict[str, Path], scratch: Path, job, *arguments) -> list[str]:
     """Run the examples, then make the pages of each language in a fork, which has their values."""
     os.chdir(ROOT)
-    by_itself = start(alone.run_examples, shown.values(), scratch)
+    by_itself = start(alone.run_each, shown.values(), scratch)
     failed = run_examples(shown, scratch)
     if not failed:
         preload()  # here, so that the examples do not wait for it
     problem = outcome(*by_itself)
     if failed or problem:
         return failed or [problem]  # where a section fails, its line is enough
-    if others := alone.other_values(shown, scratch):
-        return others
+    for example in shown.values():
+        sections.run(example).said = json.loads(
+            (scratch / f"{example.stem}.json").read_text("utf-8")
+        )
     with tempfile.TemporaryDirectory() as sockets:  # of the notebooks' kernels
         os.environ["JUPYTER_RUNTIME_DIR"] = sockets
         jobs = {name: start(make_language, name, scratch, job, *arguments) for name in WORDS}

@@ -4,7 +4,6 @@ from torch import nn
 
 import mha
 
-torch.manual_seed(0)
 x = torch.ones(1, 2, 2)  # (B, L, d_model)
 mask = torch.tensor([[True, False]] * 2)  # (L, S)
 padding = mask[:1]  # (B, S)

@@ -12,6 +12,7 @@ class Page:
     values: dict = field(default_factory=dict)  # the names that its example has bound
     sections: dict[str, str] = field(default_factory=dict)  # that have not been shown yet
     given: dict = field(default_factory=dict)  # names that every page has besides
+    said: dict[str, str] | None = None  # by live values, when the example ran by itself
     rebound: set[str] = field(default_factory=set)  # those with more than one value on the page
     listings: dict[str, list[str]] = field(default_factory=dict)  # code explained line by line
     explained: set[tuple[str, int]] = field(default_factory=set)

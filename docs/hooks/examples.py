@@ -9,13 +9,13 @@ from functools import partial
 
 import current
 import markdown_exec
+from live import given
 from mkdocs.exceptions import PluginError
 from places import example_of
 from pymdownx.superfences import SuperFencesException
 from sections import Run, rebound, run, sections
 from selectolax.lexbor import LexborHTMLParser
-from stamp import stamp
-from words import WORDS
+from words import DEFAULT, WORDS
 
 
 def on_config(config):
@@ -31,8 +31,8 @@ def on_config(config):
 
 def on_page_markdown(markdown, page, config, files):
     """Give the page its example's sections and values."""
-    current.page.begin(name=page.file.src_uri, words=WORDS[config.theme["language"]])
-    current.page.given = {"built": stamp(), **_drawings()}
+    language = config.theme["language"]
+    current.page.begin(name=page.file.src_uri, words=WORDS[language], given=given())
     example = example_of(page.file.src_uri)
     parts = sections(example) if example.exists() else {}
     done = run(example) if parts else Run()
@@ -40,6 +40,8 @@ def on_page_markdown(markdown, page, config, files):
         raise PluginError(f"{page.file.src_uri}: {done.error}")
     current.page.sections, current.page.values = dict(parts), done.values
     current.page.rebound = rebound(parts)
+    if parts and language == DEFAULT:  # the others show the same: docs/site_checks.py
+        current.page.said = done.said
     for name in page.meta.get("listing", []):
         if name not in parts:
             raise PluginError(f"{page.file.src_uri}: {example.name} has no section {name}")
@@ -74,15 +76,3 @@ def run_block(code: str, id: str = "", **options) -> str:
         )
     del current.page.sections[name]
     return run(example).printed[name]
-
-
-def _drawings() -> dict:
-    """What a fence `live` draws with."""
-    from headgrid import HeadGrid
-    from playground import Playground
-
-    from mha.draw import HeadView, ShapeFlow
-    from mha.show import ShapeLedger, Table, WeightTable
-
-    drawings = HeadGrid, HeadView, Playground, ShapeFlow, ShapeLedger, Table, WeightTable
-    return {drawing.__name__: drawing for drawing in drawings}

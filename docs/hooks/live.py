@@ -7,12 +7,17 @@ f-string. A fence `live` becomes what its expression draws (it has a method `to_
 import ast
 import re
 from html import escape
+from pathlib import Path
 
 import current
 import numpy as np
+from places import DOCS, example_of, slug_of
 from pymdownx.inlinehilite import InlineHiliteException
 from pymdownx.superfences import SuperFencesException
-from words import localise, writer
+from stamp import stamp
+from words import DEFAULT, WORDS, localise, writer
+
+FORMS = re.compile(r"`#!live (?P<inline>[^`]+)`|^ *```live\n(?P<fence>.*?)^ *```$", re.M | re.S)
 
 
 def on_config(config):
@@ -30,7 +35,7 @@ def on_page_content(html, page, config, files):
 def live_inline(source, language, class_name, md):
     """A value in a sentence."""
     try:
-        return f'<span class="live">{written(source)}</span>'
+        return f'<span class="live">{_as_by_itself(source, written(source))}</span>'
     except Exception as error:
         raise InlineHiliteException(f"{current.page.name}: `#!live {source}`: {error}") from error
 
@@ -40,9 +45,51 @@ def live_fence(source, language, class_name, options, md, **kwargs):
     if "svg" not in md.block_level_elements:  # it stands by itself, and in no paragraph
         md.block_level_elements.append("svg")
     try:
-        return value_of(source).to_html(writer(current.page.words))
+        return _as_by_itself(source, drawn(source))
     except Exception as error:
         raise SuperFencesException(f"{current.page.name}: ```live {source}: {error}") from error
+
+
+def said_with(names: dict, example: Path) -> dict[str, str]:
+    """What the page of an example says with the names that another run of it has bound."""
+    name, said = f"{slug_of(example)}.md", {}
+    current.page.begin(name=name, words=WORDS[DEFAULT], values=names, given=given())
+    for form in FORMS.finditer((DOCS / DEFAULT / name).read_text("utf-8")):
+        try:
+            text = written(form["inline"]) if form["inline"] else drawn(form["fence"])
+        except Exception as error:  # when the page is made, this stops the build
+            text = f"{type(error).__name__}: {error}"
+        said[_in_one_line(form["inline"] or form["fence"])] = text
+    return said
+
+
+def given() -> dict:
+    """What every page has besides the names of its example: it draws with most of them."""
+    from headgrid import HeadGrid
+    from playground import Playground
+
+    from mha.draw import HeadView, ShapeFlow
+    from mha.show import ShapeLedger, Table, WeightTable
+
+    drawings = HeadGrid, HeadView, Playground, ShapeFlow, ShapeLedger, Table, WeightTable
+    return {"built": stamp()} | {drawing.__name__: drawing for drawing in drawings}
+
+
+def _as_by_itself(source: str, text: str) -> str:
+    """The text, if the example run by itself (docs/alone.py) gives the same."""
+    if current.page.said is None or (other := current.page.said.get(_in_one_line(source))) == text:
+        return text
+    shown = "differs" if "<" in text else f"is {text}, but {other}"
+    raise ValueError(f"{shown} when {example_of(current.page.name).name} runs by itself: no seed?")
+
+
+def _in_one_line(source: str) -> str:
+    return " ".join(source.split())
+
+
+def drawn(source: str) -> str:
+    """What an expression draws in this language."""
+    return value_of(source).to_html(writer(current.page.words))
 
 
 def written(source: str) -> str:

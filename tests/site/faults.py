@@ -112,9 +112,25 @@ FAULTS = [
         ("page.md", "prints"),
     ),
     Fault(
-        "a random number that is not printed, and could stand in a sentence",
-        in_block("import numpy as np; drawn = np.random.rand()"),
-        ("page.md: drawn", "page.py", "no seed?"),
+        "a random number in a sentence, without a seed",
+        in_block("import numpy as np; value = np.random.rand()"),
+        ("page.md", "value", "page.py", "no seed?"),
+    ),
+    Fault(
+        "a random drawing without a seed",
+        lambda project: (
+            in_block("import numpy as np; weights = np.random.rand(2, 2)")(project),
+            on_page(LINE, f"{LINE}\n\n```live\nWeightTable(weights)\n```\n\nx")(project),
+        ),
+        ("page.md", "weights", "page.py", "no seed?"),
+    ),
+    Fault(
+        "a sentence that draws a random number",
+        lambda project: (
+            in_block("import numpy as np; draw = np.random.rand")(project),
+            on_page(LINE, f"{LINE} dan `#!live draw()`")(project),
+        ),
+        ("page.md", "draw()", "page.py", "no seed?"),
     ),
     Fault(
         "a Python block that is not executed",

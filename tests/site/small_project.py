@@ -15,10 +15,7 @@ from types import SimpleNamespace
 
 ROOT = Path(__file__).parents[2]
 MADE_OF = ("docs", "mha", "mkdocs.yml")  # what a site is made of
-OWN = ("alone", "build", "serve", "site_checks", "source_checks")
-SCRIPTS = tuple(f"docs/{name}.py" for name in OWN)
-HOOKS = ("current", "notebook", "places", "progress", "pyodide", "runner", "sections")
-OWN_MODULES = (*OWN, *HOOKS, "mha", "stamp", "words")
+SCRIPTS = [path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.py")]
 
 INDEX = f"""---
 title: Beranda
@@ -156,8 +153,16 @@ class Project:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # pytest-xdist ignores Ctrl+C
         if self.largest_file:
             resource.setrlimit(resource.RLIMIT_FSIZE, (self.largest_file,) * 2)
-        for name in [name for name in sys.modules if name.partition(".")[0] in OWN_MODULES]:
-            del sys.modules[name]
+        _forget_own_modules()
         sys.argv = [str(script), *arguments]
         sys.path.insert(0, str(self.root / "docs"))
         runpy.run_path(str(script), run_name="__main__")
+
+
+def _forget_own_modules() -> None:
+    """What this process has imported from the real project is not that of the small one."""
+    ours = tuple(f"{ROOT / name}/" for name in ("docs", "mha"))
+    for name, module in list(sys.modules.items()):
+        # What the theme's files mean is kept: it is the same.
+        if str(getattr(module, "__file__", None)).startswith(ours) and name != "once":
+            del sys.modules[name]

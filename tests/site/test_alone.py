@@ -1,19 +1,16 @@
 """Each example runs by itself, and its page has to show what it prints."""
 
-import warnings
-from pathlib import Path
-
 import alone
-import numpy as np
+import live
 import pytest
-import torch
-
-import mha
 
 
 @pytest.fixture
-def example(tmp_path):
-    """A script that says hello, and the folder for what it prints."""
+def example(tmp_path, monkeypatch):
+    """A script that says hello, beside which is its page."""
+    monkeypatch.setattr(live, "DOCS", tmp_path)
+    (tmp_path / "id").mkdir()
+    (tmp_path / "id/some-page.md").touch()
     file = tmp_path / "some_page.py"
     file.write_text("print('hello')\n")
     return file
@@ -28,7 +25,7 @@ def test_output_lies_in_a_file(example):
         "import atexit, os\natexit.register(print, 'end')\nprint('héllo')\n"
         "os.write(2, b'a warning')\nos.system('echo x')\n"
     )
-    assert alone.run_examples([example], example.parent) == []
+    assert alone.run_each([example], example.parent) == []
     assert sorted(printed(example).split()) == ["end", "héllo", "x"]
 
 
@@ -46,7 +43,7 @@ def test_output_lies_in_a_file(example):
 def test_what_goes_wrong_is_said(code, what, example, monkeypatch):
     monkeypatch.setattr(alone, "SECONDS", 0.5 if "while" in code else 60)
     example.write_text(code)
-    (problem,) = alone.run_examples([example], example.parent)
+    (problem,) = alone.run_each([example], example.parent)
     assert problem.startswith("some_page.py, run by itself, ")
     for words in what:
         assert words in problem
@@ -68,13 +65,13 @@ def test_what_goes_wrong_is_said(code, what, example, monkeypatch):
 )
 def test_only_numpy_alone_is_known(code, expected, example):
     example.write_text(code)
-    alone.run_examples([example], example.parent)
+    alone.run_each([example], example.parent)
     assert example.with_suffix(".numpy").exists() is expected
 
 
 def test_example_that_needs_torch_runs_with_it(example):
     example.write_text("import mha\nprint(mha.MultiHeadAttention(6, 2).num_heads)")
-    assert alone.run_examples([example], example.parent) == []
+    assert alone.run_each([example], example.parent) == []
     assert printed(example) == "2\n"
 
 
@@ -85,7 +82,7 @@ def test_page_shows_what_its_example_prints(shown, equal, example, monkeypatch):
     folder.mkdir(parents=True)
     html = f'<p>hello</p><div class="language-text"><code>{shown}</code></div>'
     (folder / "index.html").write_text(html)
-    alone.run_examples([example], example.parent)
+    alone.run_each([example], example.parent)
     found = alone.differences({"some-page.md": example}, example.parent)
     message = (
         f"id: some-page.md: the page shows\n{shown}\nbut some_page.py, run by itself, prints\n"
@@ -102,85 +99,23 @@ def test_a_script_run_for_the_build_says_aloud_why_it_fails(example, capfd):
     assert "ZeroDivisionError" in capfd.readouterr().err
 
 
-VALUE = """# --8<-- [start:first]
+CONSTANT = """# --8<-- [start:first]
 import numpy as np
 value = np.euler_gamma
+print(1)
 # --8<-- [end:first]
 """
 
 
-@pytest.mark.parametrize(("changed", "problems"), [(np.euler_gamma, 0), (0.5, 1)])
-def test_value_that_an_earlier_example_has_changed(changed, problems, example, monkeypatch):
-    example.write_text(VALUE)
-    assert alone.run_examples([example], example.parent) == []
-    monkeypatch.setattr(np, "euler_gamma", changed)
-    found = alone.other_values({"some-page.md": example}, example.parent)
-    message = "some-page.md: value has another value when some_page.py runs by itself: no seed?"
-    assert found == [message] * problems
-
-
-def layer(bias: float) -> torch.nn.Linear:
-    """One with equal numbers."""
-    made = torch.nn.Linear(2, 2)
-    for parameter in made.parameters():
-        torch.nn.init.constant_(parameter, bias)
-    return made
-
-
-SINGLE = np.float32([0.25, 0.75])
-
-
-@pytest.mark.parametrize(
-    ("one", "same", "other"),
-    [
-        (0.5, 0.5, np.nextafter(0.5, 1).item()),
-        (1, 1, 1.0),
-        ("a", "a", "b"),
-        (None, None, 0),
-        (SINGLE, SINGLE.copy(), SINGLE.astype(float)),
-        (SINGLE, SINGLE.copy(), SINGLE[None]),
-        (SINGLE, SINGLE.copy(), np.nextafter(SINGLE, np.float32(1))),
-        (np.float32(0.5), np.float32(0.5), np.float64(0.5)),
-        (torch.ones(2), torch.ones(2, requires_grad=True), torch.zeros(2)),
-        (torch.ones(2).bfloat16(), torch.ones(2).bfloat16(), torch.zeros(2).bfloat16()),
-        (torch.tensor([True]), torch.tensor([True]), torch.tensor([False])),
-        ([1, (2, {"a": SINGLE})], [1, (2, {"a": SINGLE.copy()})], [1, (2, {"a": -SINGLE})]),
-        (layer(0.5), layer(0.5), layer(0.25)),
-        (mha.compare([1.0], [1.0]), mha.compare([1.0], [1.0]), mha.compare([2.0], [1.0])),
-        ({1, "a"}, {"a", 1}, {1, "b"}),
-    ],
-)
-def test_values_are_told_apart(one, same, other):
-    told = [alone.values({"x": value}) for value in (one, same, other)]
-    assert told[0] == told[1] != told[2]
-
-
-def holding_itself() -> list:
-    """A list without end."""
-    holder = [0.5]
-    holder.append(holder)
-    return holder
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        holding_itself,
-        lambda: torch.eye(2).to_sparse(),
-        lambda: torch.nn.LazyLinear(2),
-        lambda: torch.ones(2, device="meta"),
-        lambda: np.array([object()]),
-        lambda: open(__file__, "rb"),  # noqa: SIM115
-        lambda: (number for number in range(3)),
-        lambda: torch.nn,
-        lambda: Path,
-        lambda: test_names_that_are_thrown_away_may_differ,
-    ],
-)
-def test_what_is_made_anew_in_each_run_is_no_other_value(make):
-    with warnings.catch_warnings(action="ignore"):
-        assert alone.values({"x": make()}) == alone.values({"x": make()})
-
-
-def test_names_that_are_thrown_away_may_differ():
-    assert alone.values({"_": 0.5, "__name__": "x"}) == {}
+@pytest.mark.parametrize("changed", [True, False])
+def test_value_that_an_earlier_example_has_changed(changed, project):
+    project.files["docs/examples/page.py"] = CONSTANT
+    if changed:
+        spoil = CONSTANT.replace("value =", "np.euler_gamma = 0.5;")
+        project.files["docs/examples/index.py"] = spoil
+        block = project.files["docs/id/page.md"].partition("```python")[2].replace("page", "index")
+        for language in ("id", "en"):
+            project.files[f"docs/{language}/index.md"] += f"\n```python{block}"
+    done = project.build()
+    message = "page.md: `#!live value`: is 0,500, but 0,577 when page.py runs by itself: no seed?"
+    assert (done.returncode, message in done.stderr) == (changed, changed)

@@ -154,6 +154,46 @@ def test_what_is_no_drawing_stops_the_build(source, message):
         drawn(source)
 
 
+@pytest.mark.parametrize(("said", "fails"), [("0,500", False), ("0,250", True), (None, True)])
+@pytest.mark.parametrize("source", ["half + 0", "half\n  + 0"])
+def test_another_run_says_the_same(source, said, fails):
+    current.page.said = {"half + 0": said}
+    if not fails:
+        assert "0,500" in live.live_inline(source, "", "live", None)
+        return
+    with pytest.raises(InlineHiliteException, match=f"is 0,500, but {said} when page.py runs by"):
+        live.live_inline(source, "", "live", None)
+
+
+def test_another_run_draws_the_same():
+    drawing = live.drawn("lines")
+    current.page.said = {"lines": drawing, "drawing": drawing}
+    assert live.live_fence("lines", "", "live", {}, Markdown()) == drawing
+    with pytest.raises(SuperFencesException, match=r"differs when page\.py runs by itself"):
+        live.live_fence("drawing", "", "live", {}, Markdown())
+
+
+PAGE = """
+In a sentence `#!live half + 0`, and over a line's end `#!live half
++ 1`.
+
+!!! note
+    ```live
+    drawing
+    ```
+"""
+
+
+def test_what_a_page_says_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(live, "DOCS", tmp_path)
+    (tmp_path / "id").mkdir()
+    (tmp_path / "id/some-page.md").write_text(PAGE)
+    said = live.said_with(VALUES, tmp_path / "some_page.py")
+    assert list(said) == ["half + 0", "half + 1", "drawing"]
+    assert said["half + 1"] == "1,500"
+    assert "0,750" in said["drawing"]
+
+
 def test_the_forms_are_known_to_markdown():
     config = SimpleNamespace(mdx_configs={})
     live.on_config(config)
