@@ -293,6 +293,7 @@ def entry(fault: Fault, stderr: str, root: Path) -> str:
     text = stderr.replace(f"{root}/", "").partition("is as it was:\n")[2]
     text = re.sub(r"'/\S+?/(?=site-packages)", "'…/", text)
     text = re.sub(r"(?<=\.site-)\w+", "…", text)
+    text = re.sub(r"(?<=, but )\S+(?= when)", "…", text)  # a random number
     start = re.search(r"(?m)^(id: |docs/|page/|page\.md|lab/|en/)", text).start()
     first = re.split(r"\nen: |\nTraceback|\n\n", text[start:])[0]
     lines = list(dict.fromkeys(first.splitlines()))[:3]
