@@ -24,6 +24,7 @@ from words import WORDS
 
 PROCESSES = multiprocessing.get_context("fork")
 WITH_NUMPY_ALONE = {"numpy", "mha", *sys.stdlib_module_names}
+OF_A_READER = WITH_NUMPY_ALONE | {"torch", ""}  # no file of ours, and what the page's code imports
 
 
 def run_each(examples: Iterable[Path], scratch: Path) -> list[str]:
@@ -35,6 +36,8 @@ def run_each(examples: Iterable[Path], scratch: Path) -> list[str]:
     """
     problems = []
     for example in examples:
+        if foreign := imports(example) - OF_A_READER:
+            problems.append(f"{example.name}: imports {min(foreign)}, which no reader has")
         printed = scratch / f"{example.stem}.txt"
         if imports(example) <= WITH_NUMPY_ALONE and not _run(example, printed, without="torch"):
             (scratch / f"{example.stem}.numpy").touch()

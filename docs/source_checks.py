@@ -110,14 +110,16 @@ def front_matter(text: str) -> tuple[dict, str]:
 
 def skeleton(body: str) -> list[dict]:
     """A page without its sentences: for each heading what stands under it."""
-    parts = [_part("", "", 0)]
+    parts, above = [_part("", "", 0)], ""
     for kind, line in _lines(body):
         if kind == "code":
             parts[-1]["code"].append(line)
         elif heading := HEADING.match(line):
             parts.append(_part(heading["id"], line, len(heading["level"])))
         else:
+            parts[-1]["layout"] += [] if above or not line.strip() else ["paragraph"]
             _note(line, parts[-1])
+        above = line.strip() if kind == "text" else ""
     return parts
 
 
@@ -140,6 +142,7 @@ def prose(text: str):
     for number, (kind, line) in enumerate(_lines(text), 1):
         if kind == "text" and not line.startswith("source:"):
             _, rest = _split_inline_code(line)
+            rest = re.sub(r"\$[^$]*\d[.,]\d[^$]*\$", lambda formula: formula[0].strip("$"), rest)
             rest = re.sub(r"\$[^$]+\$|\]\([^)]*\)|\{[^}]*\}|<[^>]*>|https?://\S+", " ", rest)
             yield number, re.sub(r"^\s*\d+\. ", "", rest)  # the number of a list's item
 
@@ -147,9 +150,10 @@ def prose(text: str):
 def figures(line: str) -> list[str]:
     """The figures in a sentence; `head 1` and `tokens 0 and 2` are names."""
     number = r"\d{1,2}(?![\d.,]*\d)"
-    name = rf"\b(?:{NAMES})\s+{number}(?:\s*(?:[–,]|dan|and)\s*{number})*"
+    more = rf"(?:(?:\s*,\s*{number})*,?\s*(?:–|dan|and)\s*{number})?"  # 0, 1 and 2
+    name = rf"\b(?:{NAMES})\s+{number}{more}(?!\s*%)"
     rest = re.sub(name, " ", line, flags=re.IGNORECASE)
-    return re.findall(r"(?<![\w-])\d(?:[\d.,]*\d)?(?:\s*%)?", rest)
+    return re.findall(r"(?<!\w)(?<!\w-)(?:\d(?:[\d.,]*\d)?|[½⅓¼¾])(?:\s*%)?", rest)
 
 
 def _same_files(docs: Path, languages: list[str]) -> list[str]:
@@ -184,8 +188,10 @@ def _same_words(words: dict, path: Path) -> list[str]:
 
 
 def _keys(words: dict, above: str = ""):
+    """The names of all texts; one that says nothing has none."""
     for key, value in words.items():
-        yield above + key
+        if value not in (None, ""):
+            yield above + str(key)
         if isinstance(value, dict):
             yield from _keys(value, f"{above}{key}.")
 
@@ -199,6 +205,10 @@ def _whole_terms(path: Path, languages: list[str]) -> list[str]:
         for number, row in enumerate(rows, 1)
         for column in columns
         if not row.get(column)
+    ] + [
+        f"{path}: term {number} ({row[columns[0]]}) is explained in one language only"
+        for number, row in enumerate(rows, 1)
+        if len({row.get(f"definition_{language}") for language in languages}) < len(languages)
     ]
 
 
@@ -226,6 +236,8 @@ def _check_notebooks(first: Path, other: Path) -> list[str]:
     for path, book in ((first, ours), (other, theirs)):
         if book["outputs"]:
             problems.append(f"{path}: holds outputs; they come from the build: clear them")
+        if book["magic"]:
+            problems.append(f"{path}: a cell of another kind than Python: {book['magic']}")
         if book["tags"]:
             problems.append(
                 f"{path}: a cell has metadata, which can keep it from running: {book['tags']}"
@@ -244,6 +256,7 @@ def _notebook(path: Path) -> dict:
         "code": [
             any_language(source, path.parent.name) for kind, source in cells if kind == "code"
         ],
+        "magic": [source for kind, source in cells if kind == "code" and source.startswith("%%")],
         "anchors": re.findall(r'<a id="([^"]+)">', text),
         "tags": [cell["metadata"] for cell in book["cells"] if cell.get("metadata")],
         "outputs": [cell["outputs"] for cell in book["cells"] if cell.get("outputs")],
@@ -286,7 +299,9 @@ def _layout(line: str) -> list[str]:
     if match := re.match(r"/// ?[\w-]*", stripped):
         return [match[0]]
     if stripped.startswith("|"):
-        return [f"row of {len(_split_inline_code(stripped)[1].split('|')) - 2}"]
+        code, rest = _split_inline_code(stripped)
+        live = [span for span in code if span.startswith("#!")]  # in this order
+        return [f"row of {len(rest.split('|')) - 2} {live}"]
     if re.match(r"(?:[-*]|\d+\.) |: ", stripped):
         return ["item"]
     return re.findall(r"</?[a-z][^>]*>", stripped)

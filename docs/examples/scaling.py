@@ -3,6 +3,7 @@ import numpy as np
 
 np.set_printoptions(precision=3, suppress=True)
 
+tolerance = 1e-12
 rng = np.random.default_rng(0)
 scores = rng.normal(size=8)
 top, total = -np.inf, 0.0
@@ -14,7 +15,7 @@ for block in scores.reshape(4, 2):
     print(block, f"{top:6.3f} {total:6.3f}")
 
 whole = np.exp(scores - scores.max()).sum()
-assert abs(total - whole) < 1e-12, total - whole
+assert abs(total - whole) < tolerance, total - whole
 print(f"{scores.max():.3f} {whole:.3f}")
 # --8<-- [end:row]
 
@@ -50,9 +51,9 @@ sizes = {}
 for size in (1, 7, 64, 200, 1000):
     found = blockwise(query, key, value, size=size)
     sizes[size] = abs(found - expected).max()
-    print(f"{size:4} {sizes[size] < 1e-12}")
+    print(f"{size:4} {sizes[size] < tolerance}")
 
-assert max(sizes.values()) < 1e-12, sizes
+assert max(sizes.values()) < tolerance, sizes
 # --8<-- [end:equal]
 
 
@@ -74,9 +75,9 @@ for name, allow in masks.items():
     found = blockwise(query, key, value, allow)
     errors[name] = abs(found - expected).max()
     empty[name] = (~weights.any(axis=1)).sum()
-    print(f"{name:15}{empty[name]:5} {errors[name] < 1e-12}")
+    print(f"{name:15}{empty[name]:5} {errors[name] < tolerance}")
 
-assert max(errors.values()) < 1e-12, errors
+assert max(errors.values()) < tolerance, errors
 # --8<-- [end:masks]
 
 
@@ -262,8 +263,8 @@ reports = {n: run(n) for n in (1, 2, 4)}
 
 for n, (first, *_) in reports.items():
     worst = max(found["error"] for found in reports[n])
-    assert worst < 1e-12, worst
-    print(f"n = {n}, H / n = {first['heads']}, {worst < 1e-12}")
+    assert worst < tolerance, worst
+    print(f"n = {n}, H / n = {first['heads']}, {worst < tolerance}")
     print("  q_proj  ", first["q_proj"])
     print("  out_proj", first["out_proj"])
 # --8<-- [end:run]

@@ -60,9 +60,17 @@ def on_page_content(html, page, config, files):
             f"{page.file.src_uri}: its Python blocks are not the sections of {example.name}, "
             f"each of them once and in order: {list(sections(example)) if expected else []}"
         )
-    for name, value in current.page.values.items():
-        if type(value).__name__ in ("Comparison", "ParityReport") and not value:
-            raise PluginError(f"{page.file.src_uri}: {name} is not ok: {value}")
+    if not example.exists() and (typed := content.css_first(".language-text code")):
+        raise PluginError(f"{page.file.src_uri}: shows output, but runs nothing: {typed.text()}")
+    for name, held in current.page.values.items():
+        for value in held.values() if isinstance(held, dict) else _items(held):
+            if type(value).__name__ in ("Comparison", "ParityReport") and not value:
+                raise PluginError(f"{page.file.src_uri}: {name} is not ok: {value}")
+
+
+def _items(value) -> list:
+    """What a list holds, or a value by itself."""
+    return list(value) if type(value) in (list, tuple) else [value]
 
 
 def run_block(code: str, id: str = "", **options) -> str:

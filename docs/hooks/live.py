@@ -89,6 +89,9 @@ def _in_one_line(source: str) -> str:
 
 def drawn(source: str) -> str:
     """What an expression draws in this language."""
+    for node in ast.walk(ast.parse(source.strip(), mode="eval")):
+        if isinstance(node, ast.Constant) and isinstance(node.value, float):
+            raise ValueError(f"{node.value!r} stands in it")
     return value_of(source).to_html(writer(current.page.words))
 
 
@@ -116,8 +119,9 @@ def value_of(expression: str):
         raise ValueError("assigns a value")
     value = eval(compile(tree, "<live>", "eval"), values)
     typed = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-    if isinstance(value, float | str) and value in [c for c in typed if type(c) in (float, str)]:
-        raise ValueError(f"is {value!r}, which stands in it")
+    for part in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(part, float | str) and part in [c for c in typed if type(c) in (float, str)]:
+            raise ValueError(f"is {part!r}, which stands in it")
     return value
 
 
@@ -136,6 +140,8 @@ def _text(value, spec: str) -> str:
         return f"[{current.page.words['list_separator'].join(items)}]"
     if isinstance(value, str):
         return escape(value)
+    if not isinstance(value, bool | int | float):
+        raise ValueError(f"is {value!r}, no number or text")
     if isinstance(value, float) and not np.isfinite(value):
         raise ValueError(f"is {value}, not a finite number")
     spec = spec or (".3f" if isinstance(value, float) else ",d" if type(value) is int else "")

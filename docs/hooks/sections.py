@@ -97,6 +97,8 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
         yield node.id
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         yield node.name
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        yield from (inner.id for inner in ast.walk(node.value) if isinstance(inner, ast.Name))
     if not isinstance(node, _KEEP_THEIR_NAMES):
         for child in ast.iter_child_nodes(node):
             yield from _bound_by(child)

@@ -69,6 +69,12 @@ def test_only_numpy_alone_is_known(code, expected, example):
     assert example.with_suffix(".numpy").exists() is expected
 
 
+def test_example_imports_what_a_reader_has(example):
+    example.write_text("import torch\nfrom helper import accuracy")
+    problems = alone.run_each([example], example.parent)
+    assert problems[0] == "some_page.py: imports helper, which no reader has"
+
+
 def test_example_that_needs_torch_runs_with_it(example):
     example.write_text("import mha\nprint(mha.MultiHeadAttention(6, 2).num_heads)")
     assert alone.run_each([example], example.parent) == []

@@ -1,5 +1,6 @@
 """Computed values in sentences: written as the language writes them, or the build stops."""
 
+import re
 from types import SimpleNamespace
 
 import current
@@ -21,6 +22,7 @@ VALUES = {
     "numpy_count": np.int64(1234567),
     "single": np.float32(0.25),
     "flag": np.bool_(True),
+    "nothing": None,
     "twice": 0.5,
     "text": "<b> & 1.5",
     "shape": (2, 3),
@@ -100,6 +102,11 @@ def test_value_as_each_language_writes_it(source, indonesian, english):
         ("(half, 0.39)[1]", "is 0.39, which stands in it"),
         ("half * 0 + 0.39", "is 0.39, which stands in it"),
         ("(half, '0.39')[1]", "is '0.39', which stands in it"),
+        ("[half, 0.39]", "is 0.39, which stands in it"),
+        ("[half, 0.39][1:]", "is 0.39, which stands in it"),
+        ("lines", "is namespace.*, no number or text"),
+        ("nothing", "is None, no number or text"),
+        ("errors", "is {'output': 0.5}, no number or text"),
         ("twice", "bound in more than one section: twice"),
         ("half +", "invalid syntax|f-string"),
         ("x = half", "f-string|invalid|format"),
@@ -146,11 +153,14 @@ def test_drawing_stands_in_no_paragraph():
         ("gone", "uses no name of the example"),
         ("half", "to_html"),
         ("1", "uses no name"),
+        ("type(drawing)([[half, 0.39]])", "0.39 stands in it"),
         ("drawing_with_nan", "is nan, not a finite number"),
     ],
 )
 def test_what_is_no_drawing_stops_the_build(source, message):
-    with pytest.raises(SuperFencesException, match=rf"^page\.md: ```live {source}: .*{message}"):
+    with pytest.raises(
+        SuperFencesException, match=rf"^page\.md: ```live {re.escape(source)}: .*{message}"
+    ):
         drawn(source)
 
 

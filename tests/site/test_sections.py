@@ -14,6 +14,7 @@ from mkdocs.exceptions import PluginError
 
 import mha
 
+OUTPUT = '<div class="language-text"><code>0.390</code></div>'
 CONFIG = SimpleNamespace(theme={"language": "id"})
 EXAMPLE = """# --8<-- [start:first]
 x = 0.5
@@ -74,6 +75,8 @@ def test_code_outside_of_sections_stops_the_build(example):
         (["x = 1", "x = 2"], {"x"}),
         (["x = 1\nx = 2", "y = 1"], set()),
         (["def f(): pass", "class f: pass"], {"f"}),
+        (["x = [1]\nx[0] = 2", "y = x[0]"], set()),
+        (["x = [[1]]", "x[0][0] = 2"], {"x"}),
         (["for x in y: pass", "(x, z) = 1, 2", "z += 1"], {"x", "z"}),
     ],
 )
@@ -142,10 +145,13 @@ def test_page_shows_its_example(html, message, example):
             examples.on_page_content(html, page, CONFIG, None)
 
 
+@pytest.mark.parametrize(
+    "hold", [lambda check: check, lambda check: [check], lambda check: {1: check}]
+)
 @pytest.mark.parametrize(("actual", "message"), [([1.0], None), ([1.5], "check is not ok: .*5.0")])
-def test_comparison_that_fails_stops_the_build(actual, message, example):
+def test_comparison_that_fails_stops_the_build(actual, message, hold, example):
     page = begun()
-    current.page.values["check"] = mha.compare(actual, [1.0])
+    current.page.values["check"] = hold(mha.compare(actual, [1.0]))
     html = content("x = 0.5", "print(x)")
     if message is None:
         examples.on_page_content(html, page, CONFIG, None)
@@ -205,3 +211,16 @@ def test_example_starts_from_a_known_state(example):
     assert run_all(example) == first
     assert torch.get_default_dtype() is torch.float32
     assert torch.get_num_threads() == 1
+
+
+@pytest.mark.parametrize(("html", "fails"), [("<p>x</p>", False), (OUTPUT, True)])
+def test_page_without_an_example_shows_no_output(html, fails):
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="no-example.md"), meta={})
+    examples.on_page_markdown("", page, CONFIG, None)
+    if not fails:
+        examples.on_page_content(html, page, CONFIG, None)
+        return
+    with pytest.raises(
+        PluginError, match=r"no-example\.md: shows output, but runs nothing: 0\.390"
+    ):
+        examples.on_page_content(html, page, CONFIG, None)

@@ -25,6 +25,14 @@ def finished(path: Path, html: str) -> site_checks.Finished:
         ("<article><p>Bobotnya 0,390</p></article>", "shows '0,390', which was not computed"),
         ('<article><b title="0,390">x</b></article>', "shows '0,390', which was not computed"),
         ("<article><code>0.390</code></article>", "shows '0.390', which was not computed"),
+        ("<article><code>1e-12</code></article>", "shows '1e-12', which was not computed"),
+        ('<div class="language-py"><pre>0.390</pre></div>', "a py block, which is not executed"),
+        ('<article><img alt="" src="here.png"></article>', "alternative text"),
+        ('<img alt="x" srcset="https://cdn.example/x.png">', "would fetch https://cdn"),
+        (
+            '<svg><use xlink:href="https://cdn.example/x.svg"></use></svg>',
+            "would fetch https://cdn",
+        ),
         ("<pre><code>0.390</code></pre>", "block, which is not executed: '0.390'"),
         ('<p id="a"></p><p id="a"></p>', "2 times"),
         ('<img src="here.png">', "alternative text"),
@@ -94,7 +102,8 @@ def test_finished_page_in_order(tmp_path):
         '<p>Bobot <span class="live">0,390</span> dari <code>A[0]</code></p>'
         '<div class="language-python"><pre><code>x = 0.5</code></pre></div>'
         '<a href="#top">x</a><a href="../other/#there">x</a><a href="../other/">x</a>'
-        '<a href="https://host.example/">x</a><img alt="" src="data:image/gif;base64,AA"></article>'
+        '<a href="https://host.example/">x</a>'
+        '<img alt="x" src="data:image/gif;base64,AA"></article>'
     )
     page = finished(tmp_path / "page/index.html", html)
     for anchor, problems in (

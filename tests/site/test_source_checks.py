@@ -22,6 +22,8 @@ Bobotnya `#!live A[0]`, head 1 dan token 0; $d_k$; [lain](other.md).
 x = 1
 ```
 
+Sebuah kalimat.
+
 !!! note "Catatan"
 
     Isi.
@@ -29,6 +31,7 @@ x = 1
 | a | b |
 |---|---|
 | `#!live x` | dua |
+| `#!live y` | `#!live z` |
 """
 
 
@@ -67,6 +70,8 @@ def test_pair_in_step(tmp_path):
         ("other.md", "index.md", "links"),
         ("!!! note", "!!! tip", "layout"),
         ("| dua |", "| dua | tiga |", "layout"),
+        ("| `#!live y` | `#!live z` |", "| `#!live z` | `#!live y` |", "layout"),
+        ("Sebuah kalimat.\n\n", "", "layout"),
     ],
 )
 def test_pair_out_of_step(tmp_path, old, new, part):
@@ -90,6 +95,12 @@ def test_older_translation(tmp_path):
         "naik 5 %",
         "| a | 12 |",
         "168 parameter",
+        "head 1, 61% bobotnya",
+        "token 0, 3 kali lipat",
+        "head 1 dan 61% bobotnya",
+        "turun menjadi -5",
+        "½ bagian",
+        "$A_1 = 0.39$",
     ],
 )
 def test_typed_figure(tmp_path, typed):
@@ -116,7 +127,17 @@ def test_typed_figure_in_the_description(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["head 1", "token 0 dan 2", "tokens 0 and 1", "kolom 0–2", "`x[0]`", "$W_1$"]
+    "name",
+    [
+        "head 1",
+        "token 0 dan 2",
+        "tokens 0 and 1",
+        "kolom 0–2",
+        "baris 0, 1, dan 2",
+        "`x[0]`",
+        "GPT-2",
+        "$W_1$",
+    ],
 )
 def test_names_are_no_figures(tmp_path, name):
     page = tmp_path / "page.md"
@@ -161,6 +182,7 @@ CELLS = (("markdown", '# <a id="lab"></a>Lab'), ("code", "x = 1"))
         ((CELLS[0], ("code", "x = 2")), "code"),
         ((("markdown", '# <a id="other"></a>Lab'), CELLS[1]), "anchors"),
         (CELLS[:1], "kinds of cells"),
+        ((CELLS[0], ("code", "%%script true\nx = 1")), "a cell of another kind than Python"),
     ],
 )
 def test_notebooks(tmp_path, cells, message):
@@ -230,6 +252,9 @@ def test_sources_in_order(sources):
     ("path", "old", "new", "message"),
     [
         ("words.yml", "en: {a: b, ", "en: {", "words.yml: en has no a"),
+        ("words.yml", "en: {a: b, ", 'en: {a: "", ', "words.yml: en has no a"),
+        ("words.yml", "en: {a: b, ", "en: {a: , ", "words.yml: en has no a"),
+        ("glossary.csv", "A number.", "Angka.", "term 1 (bobot) is explained in one language only"),
         ("words.yml", "id: {a: b, c: {d: e}}", "id: {a: b, c: {}}", "words.yml: id has no c.d"),
         ("words.yml", "en: {a: b", "en: {a: b, f: g", "words.yml: id has no f"),
         ("glossary.csv", "A number.", "", "glossary.csv: term 1 (bobot) has no definition_en"),
