@@ -40,6 +40,7 @@ from mkdocs.exceptions import Abort, PluginError  # noqa: E402
 from places import DOCS, example_of  # noqa: E402
 from pymdownx.inlinehilite import InlineHiliteException  # noqa: E402
 from pymdownx.superfences import SuperFencesException  # noqa: E402
+from stamp import stamp  # noqa: E402
 from words import DEFAULT, WORDS, prefix  # noqa: E402
 
 MATRIX = DOCS / "examples/parity_matrix.py"
@@ -106,6 +107,7 @@ def make_pages(scratch: Path, pages: Iterable[str], job: Callable[..., None], *a
 def run_and_make(shown: dict[str, Path], scratch: Path, job, *arguments) -> list[str]:
     """Run the examples, then make the pages of each language in a fork, which has their values."""
     os.chdir(ROOT)
+    stamp()  # asks git once for all
     by_itself = start(alone.run_each, shown.values(), scratch)
     failed = run_examples(shown, scratch)
     if not failed:
