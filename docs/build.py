@@ -35,6 +35,7 @@ import pyodide  # noqa: E402
 import sections  # noqa: E402
 import site_checks  # noqa: E402
 import source_checks  # noqa: E402
+import words  # noqa: E402
 from alone import PROCESSES  # noqa: E402
 from mkdocs.exceptions import Abort, PluginError  # noqa: E402
 from places import DOCS, example_of  # noqa: E402
@@ -208,8 +209,8 @@ def report(pipe: Connection, job: Callable[..., list[str] | None], *arguments) -
     messages = Messages(logging.WARNING)
     logging.getLogger("mkdocs").addHandler(messages)
     multiprocessing.current_process().daemon = False  # an example may start processes, too
-    sys.modules.pop("words", None)  # serve.py has read words.yml before it changed
     try:
+        words.read_again()  # serve.py has read them before they changed
         messages.texts += job(*arguments) or []
     except (InlineHiliteException, PluginError, SuperFencesException) as error:  # they say where
         messages.texts = [str(error)]

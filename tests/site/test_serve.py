@@ -31,6 +31,16 @@ assert "0,500" in (out / "page/index.html").read_text("utf-8")
 assert attempt(patch, out, {"page.md"})
 """
 
+# The same for words.yml.
+CHANGED_WORDS = """
+from serve import DOCS, ROOT, attempt, build
+out, words = ROOT / "site", DOCS / "words.yml"
+assert attempt(build, out)
+text = words.read_text("utf-8")
+words.write_text(text.replace('list_separator: "; "', 'list_separator: ".; "'), "utf-8")
+assert attempt(build, out)
+"""
+
 WITH_MHA = """# --8<-- [start:first]
 import mha
 value = float(mha.softmax([0.0, 0.0])[0])
@@ -177,6 +187,14 @@ def test_mha_is_not_the_one_imported_earlier(project):
     assert done.returncode == 0, done.stderr
     assert "0,250" in (project.site / "page/index.html").read_text("utf-8")
     assert "0.250" in (project.site / "en/page/index.html").read_text("utf-8")
+
+
+def test_words_are_not_those_read_earlier(project):
+    project.edit_page("`#!live value`", "`#!live [value, value]`")
+    project.files["twice.py"] = CHANGED_WORDS
+    done = project.run("twice.py")
+    assert done.returncode == 0, done.stderr
+    assert "[0,500.; 0,500]" in (project.site / "page/index.html").read_text("utf-8")
 
 
 def test_port_in_use_is_said_before_anything_is_built(monkeypatch, capsys):
