@@ -24,26 +24,30 @@ from words import WORDS
 
 PROCESSES = multiprocessing.get_context("fork")
 WITH_NUMPY_ALONE = {"numpy", "mha", *sys.stdlib_module_names}
-OF_A_READER = WITH_NUMPY_ALONE | {"torch", ""}  # no file of ours, and what the page's code imports
+OF_A_READER = WITH_NUMPY_ALONE | {"torch", ""}  # "" can't be had: such a script fails by itself
 
 
 def run_each(examples: Iterable[Path], scratch: Path) -> list[str]:
-    """Lay what they print, and what their pages say, into the scratch folder.
-
-    Return what went wrong.
+    """Lay what they print and their pages say into the scratch folder; return what went wrong.
 
     Of those that get on without torch, a file NAME.numpy says so.
     """
     problems = []
     for example in examples:
-        if foreign := imports(example) - OF_A_READER:
+        imported = imports(example)
+        if foreign := imported - OF_A_READER:
             problems.append(f"{example.name}: imports {min(foreign)}, which no reader has")
         printed = scratch / f"{example.stem}.txt"
-        if imports(example) <= WITH_NUMPY_ALONE and not _run(example, printed, without="torch"):
+        if imported <= WITH_NUMPY_ALONE and not _run(example, printed, without="torch"):
             (scratch / f"{example.stem}.numpy").touch()
         elif problem := _run(example, printed):
             problems.append(f"{example.name}, run by itself, {problem}")
     return problems
+
+
+def said(example: Path, scratch: Path) -> dict[str, str]:
+    """What its page says with what it has computed by itself."""
+    return json.loads((scratch / f"{example.stem}.json").read_text("utf-8"))
 
 
 def differences(examples: dict[str, Path], scratch: Path) -> list[str]:
@@ -106,8 +110,8 @@ def _run_quietly(example: Path, printed: Path, without: str) -> None:
     names = run(example, printed)
     if without:
         sys.modules[without] = library
-    said = live.said_with(names, example)
-    printed.with_suffix(".json").write_text(json.dumps(said), "utf-8")
+    found = json.dumps(live.said_with(names, example))
+    printed.with_suffix(".json").write_text(found, "utf-8")
 
 
 def run(script: Path, printed: Path, *arguments: str) -> dict[str, object]:

@@ -8,7 +8,6 @@ Only when all of them succeed and the result passes every check does it take the
 import argparse
 import gc
 import importlib
-import json
 import logging
 import multiprocessing
 import os
@@ -117,9 +116,7 @@ def run_and_make(shown: dict[str, Path], scratch: Path, job, *arguments) -> list
     if failed or problem:
         return failed or [problem]  # where a section fails, its line is enough
     for example in shown.values():
-        sections.run(example).said = json.loads(
-            (scratch / f"{example.stem}.json").read_text("utf-8")
-        )
+        sections.run(example).said = alone.said(example, scratch)
     with tempfile.TemporaryDirectory() as sockets:  # of the notebooks' kernels
         os.environ["JUPYTER_RUNTIME_DIR"] = sockets
         jobs = {name: start(make_language, name, scratch, job, *arguments) for name in WORDS}

@@ -63,14 +63,16 @@ def on_page_content(html, page, config, files):
     if not example.exists() and (typed := content.css_first(".language-text code")):
         raise PluginError(f"{page.file.src_uri}: shows output, but runs nothing: {typed.text()}")
     for name, held in current.page.values.items():
-        for value in held.values() if isinstance(held, dict) else _items(held):
+        for value in _items(held):
             if type(value).__name__ in ("Comparison", "ParityReport") and not value:
                 raise PluginError(f"{page.file.src_uri}: {name} is not ok: {value}")
 
 
 def _items(value) -> list:
-    """What a list holds, or a value by itself."""
-    return list(value) if type(value) in (list, tuple) else [value]
+    """What a collection holds, or a value by itself."""
+    if isinstance(value, dict):
+        return list(value.values())
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def run_block(code: str, id: str = "", **options) -> str:

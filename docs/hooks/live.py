@@ -89,9 +89,8 @@ def _in_one_line(source: str) -> str:
 
 def drawn(source: str) -> str:
     """What an expression draws in this language."""
-    for node in ast.walk(ast.parse(source.strip(), mode="eval")):
-        if isinstance(node, ast.Constant) and isinstance(node.value, float):
-            raise ValueError(f"{node.value!r} stands in it")
+    if figures := [typed for typed in _typed(source) if isinstance(typed, float)]:
+        raise ValueError(f"{figures[0]!r} stands in it")
     return value_of(source).to_html(writer(current.page.words))
 
 
@@ -103,6 +102,7 @@ def written(source: str) -> str:
         value = value.detach().numpy()
     if isinstance(value, np.ndarray | np.generic | list | tuple):
         value = np.asarray(value).tolist()  # numbers of Python, and lists of them
+    _refuse_typed(value, _typed(expression))
     return _text(value, spec)
 
 
@@ -117,12 +117,22 @@ def value_of(expression: str):
         raise ValueError(f"bound in more than one section: {', '.join(sorted(unclear))}")
     if any(isinstance(node, ast.NamedExpr) for node in ast.walk(tree)):
         raise ValueError("assigns a value")
-    value = eval(compile(tree, "<live>", "eval"), values)
-    typed = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-    for part in value if isinstance(value, list | tuple) else [value]:
-        if isinstance(part, float | str) and part in [c for c in typed if type(c) in (float, str)]:
-            raise ValueError(f"is {part!r}, which stands in it")
-    return value
+    return eval(compile(tree, "<live>", "eval"), values)
+
+
+def _typed(expression: str) -> list[float | str]:
+    """The figures and texts that stand in an expression; a figure also as its negative."""
+    nodes = ast.walk(ast.parse(expression.strip(), mode="eval"))
+    found = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    figures = [value for value in found if isinstance(value, float)]
+    return [*figures, *(-x for x in figures), *(value for value in found if isinstance(value, str))]
+
+
+def _refuse_typed(value, typed: list[float | str]) -> None:
+    for part in value if isinstance(value, list) else ():
+        _refuse_typed(part, typed)
+    if isinstance(value, float | str) and value in typed:
+        raise ValueError(f"is {value!r}, which stands in it")
 
 
 def split_format(source: str) -> tuple[str, str]:

@@ -36,7 +36,7 @@ class Run:
     printed: dict[str, str] = field(default_factory=dict)
     values: dict = field(default_factory=lambda: {"__name__": "__main__"})
     error: str = ""  # what has ended it, and where
-    said: dict[str, str] = field(default_factory=dict)  # of it, when it ran by itself
+    said: dict[str, str] = field(default_factory=dict)  # by its page, when it ran by itself
 
 
 @cache

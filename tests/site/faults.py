@@ -43,6 +43,16 @@ def on_page(old: str, new: str) -> Callable[[Project], None]:
     return lambda project: project.edit_page(old, new)
 
 
+def both(*changes: Callable[[Project], None]) -> Callable[[Project], None]:
+    """Make changes one after the other."""
+
+    def inject(project: Project) -> None:
+        for change in changes:
+            change(project)
+
+    return inject
+
+
 def in_one(addition: str) -> Callable[[Project], None]:
     """Add something to the Indonesian page only."""
     return lambda project: project.edit("docs/id/page.md", "dan $d_k$", f"dan $d_k$ {addition}")
@@ -118,17 +128,17 @@ FAULTS = [
     ),
     Fault(
         "a random drawing without a seed",
-        lambda project: (
-            in_block("import numpy as np; weights = np.random.rand(2, 2)")(project),
-            on_page(LINE, f"{LINE}\n\n```live\nWeightTable(weights)\n```\n\nx")(project),
+        both(
+            in_block("import numpy as np; weights = np.random.rand(2, 2)"),
+            on_page(LINE, f"{LINE}\n\n```live\nWeightTable(weights)\n```\n\nx"),
         ),
         ("page.md", "weights", "page.py", "no seed?"),
     ),
     Fault(
         "a sentence that draws a random number",
-        lambda project: (
-            in_block("import numpy as np; draw = np.random.rand")(project),
-            on_page(LINE, f"{LINE} dan `#!live draw()`")(project),
+        both(
+            in_block("import numpy as np; draw = np.random.rand"),
+            on_page(LINE, f"{LINE} dan `#!live draw()`"),
         ),
         ("page.md", "draw()", "page.py", "no seed?"),
     ),

@@ -7,6 +7,15 @@ import sys
 import tempfile
 from pathlib import Path
 
+from places import DOCS, EXAMPLES, slug_of
+from words import DEFAULT
+
+SHOWN = [  # the examples that have a page
+    path
+    for path in sorted(EXAMPLES.glob("*.py"))
+    if (DOCS / DEFAULT / f"{slug_of(path)}.md").exists()
+]
+
 LIBRARIES = ["torch._dynamo"]  # also numpy and torch; imported once, not for each script
 HAS_SERVER = "forkserver" in multiprocessing.get_all_start_methods()
 PROCESSES = multiprocessing.get_context("forkserver" if HAS_SERVER else "spawn")

@@ -11,13 +11,12 @@ import nbformat
 import pytest
 import site_checks
 from bs4 import BeautifulSoup
-from places import html_of, slug_of
-from scripts import printed_by
+from places import html_of
+from scripts import SHOWN, printed_by
 from sections import sections
 from small_project import ROOT
 
-EXAMPLES = sorted((ROOT / "docs/examples").glob("*.py"))
-NAMES = [path.stem for path in EXAMPLES if (ROOT / f"docs/id/{slug_of(path)}.md").exists()]
+NAMES = [path.stem for path in SHOWN]
 
 
 def folder_of(site: Path, name: str, prefix: str = "") -> Path:

@@ -5,13 +5,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from places import html_of, slug_of
-from scripts import printed_by
+from places import EXAMPLES, html_of
+from scripts import SHOWN, printed_by
 from sections import sections
 
-ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "docs/examples").glob("*.py"))
-SHOWN = [e for e in EXAMPLES if (ROOT / f"docs/id/{slug_of(e)}.md").exists()]
 PREFIXES = {"id": "", "en": "en/"}
 
 
@@ -61,11 +58,11 @@ def test_listings_that_come_first_stand_by_themselves(language, soups):
         assert "import mha" not in first
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_holds_no_machine_path(example):
     assert "/home" not in example.read_text("utf-8")
 
 
 def test_the_class_is_the_same_on_both_of_its_pages():
-    both = (sections(ROOT / f"docs/examples/{name}.py") for name in ("torch_module", "parity"))
+    both = (sections(EXAMPLES / f"{name}.py") for name in ("torch_module", "parity"))
     assert len({parts["class"] for parts in both}) == 1
